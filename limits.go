@@ -17,6 +17,9 @@ const (
 	MaxPass  = 5 * time.Minute
 	PassSkew = 5 * time.Second // of an edge's clock
 
+	MaxTouches  = 1000             // that an edge reports at once
+	MaxTouchAge = 10 * time.Second // of one, when it is reported
+
 	DefaultLotteryRound = 30 * time.Second
 	MinLotteryRound     = 5 * time.Second
 	MaxLotteryRound     = 4 * time.Minute

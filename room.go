@@ -90,6 +90,8 @@ type Settings struct {
 	PlaceHold time.Duration `key:"place_hold" label:"Place is kept for" group:"Queue" default:"5m" min:"30s" max:"1h" ours:"true" doc:"How long a visitor's place is kept after a missed check-in."`
 	// Pass zero issues none. See [Settings.PassLife] and [Settings.SeatDuration].
 	Pass time.Duration `key:"pass" label:"Pass" group:"Other" default:"0s" min:"10s" max:"5m" ours:"true" doc:"How long a pass is valid. With a pass, an edge sends an active user's requests straight to the origin. At most half of session_duration; a seat is held for that much longer. 0s issues none."`
+	// PassReported has no effect without Pass.
+	PassReported bool `key:"pass_reported" label:"Edges report" group:"Other" default:"false" ours:"true" doc:"With pass, whether every edge reports the visitors whom it admits. Seats are then not held longer for the pass. If an edge does not report, sessions can end too early, by about pass at most; no limit depends on it."`
 
 	// Protect lets admission follow the origin (engine/origin.go).
 	Protect        bool          `key:"protect" label:"Protect the origin" group:"Origin" default:"false" ours:"true" doc:"Follow the health of the origin: admit no one new while no origin of the room's hosts is healthy, and fewer per minute, down to protect_floor, while it exceeds protect_errors or protect_latency."`
@@ -329,18 +331,23 @@ func (s Settings) PassLife() time.Duration {
 	return min(s.Pass, s.SessionDuration/2).Truncate(time.Second)
 }
 
-// SeatDuration is how long a session holds its seat after the last request that Anteroom has seen. Where the room issues
+// SeatDuration is how long a session holds its seat after the last request that Anteroom knows of. Where the room issues
 // passes, the visitor may have sent another one later, until the pass was over at the edge, of which Anteroom does not know;
-// the session lasts SessionDuration from that. Sessions that are not renewed end with the last of their passes, and so do those
-// whose passes are tokens of a bridge.
+// the session lasts SessionDuration from that. Where edges report such requests, the session lasts SessionDuration from the last
+// report, and in any case until the pass is over and the last report of it is here. Sessions that are not renewed end with the last of
+// their passes, and so do those whose passes are tokens of a bridge.
 func (s Settings) SeatDuration() time.Duration {
 	if s.Redeem > 0 {
 		return s.PassLife() + PassSkew
 	}
-	if life := s.PassLife(); life > 0 && !s.DisableSessionRenewal {
-		return s.SessionDuration + life + PassSkew
+	life := s.PassLife()
+	switch {
+	case life == 0 || s.DisableSessionRenewal:
+		return s.SessionDuration
+	case s.PassReported:
+		return max(s.SessionDuration, life+PassSkew+MaxTouchAge)
 	}
-	return s.SessionDuration
+	return s.SessionDuration + life + PassSkew
 }
 
 // Languages are the values of [Language], in their published order.

@@ -11,6 +11,8 @@
 //			room 0123456789abcdef0123456789abcdef
 //			ends /checkout/done
 //			revoked
+//			reports https://anteroom.example.com:8081
+//			token {$ANTEROOM_TOKEN}
 //		}
 //		reverse_proxy 127.0.0.1:3000
 //	}
@@ -56,6 +58,10 @@ type Handler struct {
 	Ends []string `json:"ends,omitempty"`
 	// Revoked refuses passes of revoked sessions, whose list is fetched from Anteroom each second while requests come.
 	Revoked bool `json:"revoked,omitempty"`
+	// Reports is the address of Anteroom's API, to which the handler reports whom it lets in, for a room with pass_reported; Token is one
+	// that may read the room.
+	Reports string `json:"reports,omitempty"`
+	Token   string `json:"token,omitempty"`
 
 	edge *pass.Handler
 }
@@ -85,9 +91,9 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			continue
 		}
-		field := map[string]*string{"zone": &h.Zone, "room": &h.Room, "issuer": &h.Issuer, "suffix": &h.Suffix}[option]
+		field := map[string]*string{"zone": &h.Zone, "room": &h.Room, "issuer": &h.Issuer, "suffix": &h.Suffix, "reports": &h.Reports, "token": &h.Token}[option]
 		if field == nil {
-			return d.Errf("anteroom has no option %q: use zone, room, issuer, suffix, ends or revoked", option)
+			return d.Errf("anteroom has no option %q: use zone, room, issuer, suffix, ends, revoked, reports or token", option)
 		}
 		if !d.AllArgs(field) {
 			return d.ArgErr()
@@ -98,9 +104,16 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Provision makes the edge of what is configured.
 func (h *Handler) Provision(ctx caddy.Context) error {
+	var reports *url.URL
+	if h.Reports != "" {
+		var err error
+		if reports, err = url.Parse(h.Reports); err != nil {
+			return fmt.Errorf("anteroom: reports: %w", err)
+		}
+	}
 	h.edge = &pass.Handler{
 		Origin: http.HandlerFunc(goOn), Anteroom: &url.URL{Scheme: "http", Host: h.Anteroom},
-		Want: pass.Want{Issuer: h.Issuer, Audience: h.Zone, Room: anteroom.RoomID(h.Room)}, Suffix: h.Suffix, Ends: h.Ends, Revoked: h.Revoked, Log: ctx.Slogger(),
+		Want: pass.Want{Issuer: h.Issuer, Audience: h.Zone, Room: anteroom.RoomID(h.Room)}, Suffix: h.Suffix, Ends: h.Ends, Revoked: h.Revoked, Reports: reports, Token: h.Token, Log: ctx.Slogger(),
 	}
 	return nil
 }
@@ -114,6 +127,9 @@ func (h *Handler) Validate() error {
 		return fmt.Errorf("anteroom: zone is missing; anteroom room list shows it")
 	case len(h.Room) != 32 || strings.Trim(h.Room, "0123456789abcdef") != "":
 		return fmt.Errorf("anteroom: room %q is not the ID of a room, 32 hexadecimal digits; anteroom room list -o json shows it", h.Room)
+	}
+	if h.Reports != "" && (!strings.HasPrefix(h.Reports, "http://") && !strings.HasPrefix(h.Reports, "https://") || h.Token == "") || h.Reports == "" && h.Token != "" {
+		return fmt.Errorf("anteroom: reports needs an address like https://anteroom.example.com:8081, and a token that may read the room")
 	}
 	for _, end := range h.Ends {
 		if !strings.HasPrefix(end, "/") {

@@ -132,6 +132,14 @@
 //     passes is on record, for a process that begins with other settings.
 //   - Sessions that are not renewed end when they are to end, and so do their passes, S earlier.
 //
+// Where every edge reports whom it has let in ([anteroom.Settings].PassReported), sessions do not last longer for the pass. A report is a
+// request with the visitor's ticket that tells nobody the answer ([anteroom.Visit] with NoClaim): it renews a session that there is, at the
+// moment it comes, at most R ([anteroom.MaxTouchAge]) after the request, and does nothing else. No limit depends on reports: P is at
+// most half of a session, so a seat is held until P + S after the last request known here if it is held for max(D, P + S + R), whoever
+// reports or does not. That also leaves the last report of a pass the time to come. Without it only the other half of the promise fails:
+// the session lasts D from the last request that is known, and its visitor is a newcomer after that. When settings change, passes of
+// before hold their seats to their end, and for no session after it.
+//
 // The token of a bridge ([anteroom.Settings].Redeem) is a pass for all of the session: an application redeems it within R and then
 // lets the visitor in for D, so P is R + D, and the session ends with its last token, P + S after the last request known here. It
 // is not revoked, except when the application says that it does not let the visitor in any more: then the seat is free at once.

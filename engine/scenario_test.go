@@ -28,6 +28,7 @@ import (
 //	admit N                         the operator gives the next N in line their turn
 //	shuffle SPAN                    everybody in line gets a place by a seed
 //	origin down|ok|errors=N|p95=D   what the gateway sees of the origin from now on, each second, of 100 requests
+//	report NAME …                   edges tell that they have let in visitors with their tickets
 //	revoke NAME                     the origin ends the session
 //	revoked                         the revoked sessions whose passes may be valid, the newest first
 //	replay NAME                     a request with the first ticket the visitor ever had
@@ -163,6 +164,12 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		w.room.Origin(w.now, w.origin)
 		w.collect()
 		out.WriteString("ok\n")
+	case "report":
+		for _, name := range names {
+			d, held := w.room.Visit(w.now, anteroom.Visit{Ticket: w.visitors[name].ticket, NoClaim: true, NoJoin: true, NoHold: true})
+			fmt.Fprintf(&out, "%s %v\n", name, map[bool]string{true: "taken", false: "no session"}[held == 0 && d.Verdict == anteroom.Admit])
+		}
+		w.collect()
 	case "revoke":
 		for _, name := range names {
 			fmt.Fprintf(&out, "%s %v\n", name, map[bool]string{true: "ended", false: "no session"}[w.room.Revoke(w.now, w.visitors[name].ticket.ID)])
@@ -399,6 +406,8 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.SessionDuration = d
 		case "pass":
 			w.settings.Pass = d
+		case "pass_reported":
+			w.settings.PassReported = v == "true"
 		case "redeem":
 			w.settings.Redeem = d
 		case "first_session":

@@ -48,7 +48,7 @@ func (p *passes) over(last anteroom.Time) anteroom.Time {
 // heldForPass is until when a session that was seen last at a moment holds its seat for a pass of former settings.
 func (s *Site) heldForPass(last anteroom.Time) anteroom.Time {
 	at := s.passes.over(last)
-	if at == 0 || s.settings.DisableSessionRenewal {
+	if at == 0 || s.settings.DisableSessionRenewal || s.settings.PassReported { // edges have said whom they saw since
 		return at
 	}
 	session := s.settings.SessionDuration

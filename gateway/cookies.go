@@ -190,12 +190,17 @@ func (x *exchange) setCookie(t anteroom.Ticket) string {
 	return string(b)
 }
 
-// seatDuration is how long a session lasts after a request, by the settings in force: an event may have its own.
+// seatDuration is how long a session lasts after a request, by the settings in force: an event may have its own. If edges report, a
+// session may go on for as long as without reports, and the cookie is renewed no sooner.
 func (x *exchange) seatDuration() time.Duration {
+	own, in := x.room.Settings, anteroom.Settings{}
 	if f := x.decision.InForce; f != nil {
-		return cmp.Or(f.SeatDuration(), x.room.SeatDuration())
+		in = f.Settings
+	} else {
+		in = x.room.door.Settings()
 	}
-	return cmp.Or(x.room.door.Settings().SeatDuration(), x.room.SeatDuration())
+	in.PassReported, own.PassReported = false, false
+	return cmp.Or(in.SeatDuration(), own.SeatDuration())
 }
 
 // dropCookie returns the Set-Cookie value that makes the client forget the ticket.

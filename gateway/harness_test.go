@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ type programmed struct {
 	visits   []anteroom.Visit
 	touched  chan struct{} // one value for each Touch, as far as it holds them
 	revoked  []anteroom.ID
+	reported []anteroom.Ticket
 	asked    int    // how often for these
 	partly   bool   // they are not all
 	asking   func() // called first
@@ -85,6 +87,13 @@ func (p *programmed) Touch(anteroom.ID) bool {
 	default:
 	}
 	return true
+}
+
+func (p *programmed) Reported(t anteroom.Ticket) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reported = append(p.reported, t)
+	return !slices.Contains(p.revoked, t.ID)
 }
 
 func (p *programmed) Revoke(id anteroom.ID) bool {

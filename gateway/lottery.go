@@ -78,6 +78,9 @@ func (l *byLottery) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decis
 // Touch implements door. What long requests do is not known: the session lasts by its cookie.
 func (l *byLottery) Touch(anteroom.ID) bool { return true }
 
+// Reported implements door, likewise.
+func (l *byLottery) Reported(anteroom.Ticket) bool { return true }
+
 // Revoke implements door. A session cannot be ended.
 func (l *byLottery) Revoke(anteroom.ID) bool { return false }
 

@@ -18,6 +18,7 @@ func (a answering) Watch(context.Context, anteroom.Visit) (anteroom.Decision, <-
 	return anteroom.Decision{}, nil
 }
 func (a answering) Touch(anteroom.ID) bool                                { return true }
+func (a answering) Reported(anteroom.Ticket) bool                         { return true }
 func (a answering) Revoke(anteroom.ID) bool                               { return true }
 func (answering) Revoked(context.Context) ([]anteroom.ID, bool)           { return nil, true }
 func (a answering) Ended(context.Context, anteroom.ID) <-chan struct{}    { return nil }

@@ -74,6 +74,7 @@ type room struct {
 	passes         *pass.Issuer                        // nil: it issues none
 	passName       string                              // of the cookie
 	denied         *denyList
+	touching       *touching
 	bind           bool
 	rules          *rules.Set   // nil: no rules
 	lanes          *rules.Lanes // nil: no lane has an expression
@@ -97,6 +98,7 @@ type door interface {
 	Best(tickets []anteroom.Ticket) int
 	Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision)
 	Touch(id anteroom.ID) bool
+	Reported(t anteroom.Ticket) bool
 	Revoke(id anteroom.ID) bool
 	// Revoked returns the revoked sessions whose passes may be valid still, and whether these are all.
 	Revoked(ctx context.Context) (ids []anteroom.ID, complete bool)
@@ -311,6 +313,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			crawlers: s.CrawlerBypass[m.Room.Zone],
 			session:  s.Sessions[m.Room.ID],
 			denied:   new(denyList),
+			touching: new(touching),
 		}
 		if f, ok := s.Former[m.Room.ID]; ok {
 			one.former = &f

@@ -38,6 +38,8 @@ type Stats struct {
 
 	// PassesShown are requests that came here with a pass, by how much of it was left; index with the Pass constants.
 	PassesShown [passStates]uint64
+	// Touches are requests that edges let in and reported, by what came of the report; index with the Touch constants.
+	Touches [touchResults]uint64
 	// Questions of proxies that keep the traffic, by their kind as EdgeKinds has it.
 	Questions [len(EdgeKinds)]uint64
 
@@ -96,6 +98,7 @@ type counters struct {
 	originErrors [originErrorKinds]atomic.Uint64
 	shared       [sharedActions]atomic.Uint64
 	passesShown  [passStates]atomic.Uint64
+	touches      [touchResults]atomic.Uint64
 	invites      [inviteResults]atomic.Uint64
 	moves        [inviteResults]atomic.Uint64
 	tokens       [account.Results]atomic.Uint64
@@ -130,6 +133,7 @@ func (g *Gateway) Stats() Stats {
 	load(s.OriginErrors[:], c.originErrors[:])
 	load(s.SharedSessions[:], c.shared[:])
 	load(s.PassesShown[:], c.passesShown[:])
+	load(s.Touches[:], c.touches[:])
 	load(s.Invites[:], c.invites[:])
 	load(s.Moves[:], c.moves[:])
 	load(s.AccountTokens[:], c.tokens[:])

@@ -84,6 +84,16 @@ func (m *Manager) Revoke(ctx context.Context, by Caller, zone anteroom.ZoneID, r
 	return d.Revoke(ctx, room, visitor)
 }
 
+// Touch takes requests that edges of a room have let in by a pass, and says what came of each. It requires the permission to read the
+// room: a ticket proves its own session, which lasts a little longer, and nothing is changed that an operator sees.
+func (m *Manager) Touch(by Caller, room anteroom.RoomID, touches []Touch) (results []string, err error) {
+	d, err := m.doorsOf(by, Read, m.State().zoneOf(room), room)
+	if err != nil {
+		return nil, err
+	}
+	return d.Touch(room, touches)
+}
+
 // Shuffle returns the shuffle of an event's occurrence. It is public to everyone who knows the room and the event,
 // so it takes no caller.
 func (m *Manager) Shuffle(room anteroom.RoomID, event anteroom.EventID, number int) (*anteroom.Shuffle, error) {

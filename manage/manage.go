@@ -100,9 +100,20 @@ type Doors interface {
 	Find(ctx context.Context, id anteroom.RoomID, reference string) ([]Visitor, error)
 	// Revoke ends a session, and reports whether there was one.
 	Revoke(ctx context.Context, id anteroom.RoomID, visitor anteroom.ID) (bool, error)
+	// Touch takes requests that edges have let in by a pass, and says what came of each: TouchTaken, or why it was refused.
+	Touch(id anteroom.RoomID, touches []Touch) (results []string, err error)
 	// Shuffle returns what is known of the shuffle of an event's occurrence, and whether there is one.
 	Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (*anteroom.Shuffle, bool, error)
 }
+
+// Touch is a request that an edge has let in by a pass.
+type Touch struct {
+	Ticket string        // value of the ticket cookie that came with it
+	Ago    time.Duration // when it came
+}
+
+// TouchTaken is the result of one that counts.
+const TouchTaken = "taken"
 
 // Keys are the ticket keys.
 type Keys interface {

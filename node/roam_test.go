@@ -11,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/engine"
 )
 
 // TestATurnIsToldOnAStreamWhosePlaceWentElsewhere: a visitor whose stream is at one site is heard of
@@ -162,6 +163,53 @@ func TestOnlyAJournalThatHadRecordsIsLost(t *testing.T) {
 			if e, err := p.link.Site().Get(t.Context(), standingKey(i)); err != nil || strings.Contains(string(e.Value), "begun") {
 				t.Errorf("shard %d, which serves: %s, %v", i, e.Value, err)
 			}
+		}
+	})
+}
+
+// A session goes on by reports, whichever node of whichever site takes them, and none begins or comes back.
+func TestReportsAtAnyNode(t *testing.T) {
+	room := shop
+	room.SessionDuration, room.Pass, room.PassReported = time.Minute, 30*time.Second, true
+	together(t, room, "dublin-1 dublin-2 tokyo-1 lima-1", func(t *testing.T, g *group) {
+		ann, bob := newGuest(), newGuest()
+		ann.want(t, g.node("dublin-1"), anteroom.Admit)
+		bob.want(t, g.node("lima-1"), anteroom.Admit)
+		pass(time.Second)
+		ann.want(t, g.node("dublin-1"), anteroom.Admit)
+		bob.want(t, g.node("lima-1"), anteroom.Admit)
+		session := func(v *guest, node string) bool {
+			d := g.node(node).Room(shop.ID).Decide(t.Context(), v.visit())
+			v.take(d)
+			return d.Verdict == anteroom.Admit && d.Reason == anteroom.ReasonSession
+		}
+		for _, name := range []string{"dublin-1", "dublin-2", "tokyo-1", "lima-1"} {
+			pass(40 * time.Second)
+			if !g.node(name).Room(shop.ID).Reported(ann.ticket) {
+				t.Errorf("%s takes no report of ann", name)
+			}
+			pass(45 * time.Second)
+			if !session(ann, "dublin-1") {
+				t.Errorf("ann, whom %s has reported, has no session any more", name)
+			}
+		}
+		if session(bob, "lima-1") {
+			t.Error("bob, whom nobody has reported, has the session still")
+		}
+		waiting := ann.ticket
+		waiting.AcceptedAt = 0
+		if g.node("dublin-1").Room(shop.ID).Reported(waiting) {
+			t.Error("a ticket of the queue is taken")
+		}
+		if ok, err := g.node("tokyo-1").Room(shop.ID).EndSession(t.Context(), ann.ticket.ID); !ok || err != nil {
+			t.Fatalf("ann's session was not ended: %v, %v", ok, err)
+		}
+		for _, name := range []string{"dublin-1", "dublin-2", "tokyo-1"} {
+			g.node(name).Room(shop.ID).Reported(ann.ticket)
+		}
+		pass(2 * time.Second)
+		if found, err := g.node("lima-1").Room(shop.ID).Find(t.Context(), ann.ticket.ID.Reference()); err != nil || len(found) > 0 && found[0].Standing == engine.Seated {
+			t.Errorf("ann is found: %+v, %v", found, err)
 		}
 	})
 }

@@ -389,6 +389,24 @@ func (r *Room) Touch(id anteroom.ID) bool {
 	return ok
 }
 
+// Reported renews the session of a ticket, as a request would that an edge has let in: it admits nobody, and nobody is told. It reports
+// whether there may be such a session; one that only the site knows is asked about, and nobody waits for the answer.
+func (r *Room) Reported(t anteroom.Ticket) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.follow()
+	r.wake()
+	if !t.Accepted() || r.closed || r.released && r.machine.Standing(now, t) != sessionStanding {
+		return false
+	}
+	d, held := r.decider.visit(now, anteroom.Visit{Ticket: t, NoClaim: true, NoJoin: true, NoHold: true})
+	if !r.active.Load() {
+		r.active.Store(true)
+	}
+	r.settle()
+	return held != 0 || d.Verdict == anteroom.Admit
+}
+
 // Revoke ends the session of id at once. It reports whether there was one.
 func (r *Room) Revoke(id anteroom.ID) bool {
 	r.mu.Lock()

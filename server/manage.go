@@ -275,6 +275,23 @@ func (d doors) Revoke(ctx context.Context, id anteroom.RoomID, visitor anteroom.
 	return r.EndSession(ctx, visitor)
 }
 
+// Touch takes requests that edges have let in by a pass.
+func (d doors) Touch(id anteroom.RoomID, touches []manage.Touch) ([]string, error) {
+	list := make([]gateway.Touch, len(touches))
+	for i, one := range touches {
+		list[i] = gateway.Touch(one)
+	}
+	results, ok := d.s.gateway.Touch(id, list)
+	if !ok {
+		return nil, anteroom.Errorf(anteroom.Conflict, "the room issues no passes: set pass, or report to another room")
+	}
+	words := make([]string, len(results))
+	for i, result := range results {
+		words[i] = gateway.TouchWords[result]
+	}
+	return words, nil
+}
+
 // Shuffle returns the shuffle of an event's occurrence.
 func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (*anteroom.Shuffle, bool, error) {
 	r, err := d.room(id)

@@ -95,6 +95,9 @@ func (c *collector) requests(to sink) {
 	for i, n := range g.PassesShown {
 		to.count(mPassesShown, n, gateway.PassWords[i])
 	}
+	for i, n := range g.Touches {
+		to.count(mTouches, n, gateway.TouchWords[i])
+	}
 	for i, n := range g.Questions {
 		to.count(mQuestions, n, gateway.EdgeKinds[i])
 	}

@@ -78,6 +78,7 @@ var (
 	mRequests      = counter("requests_total", "Requests from visitors.")
 	mUncovered     = counter("uncovered_requests_total", "Requests that no room covers.")
 	mPasses        = counter("passes_issued_total", "Passes issued to active users, with which edges send their requests straight to the origin.")
+	mTouches       = counter("edge_touches_total", "Requests that edges admitted by a pass and reported, by result: taken, ticket (not a ticket of the room, or its visitor waits), age (more than 10 s ago), session (has ended, or the node cannot ask), rate (too many).", "result")
 	mPassesShown   = counter("passes_presented_total", "Requests that reached Anteroom with a pass. fresh: more than half of its time was left. late: half or less. over: it had expired, or was for another key or room.", "left")
 	mQuestions     = counter("edge_questions_total", "Questions of proxies that keep the traffic and ask about each request (forward_auth).", "edge")
 	mShared        = counter("shared_sessions_total", "Sessions used from more networks than session_networks, by what was done about them.", "action")

@@ -53,15 +53,16 @@ func (x *baseline) request(r uint32) {
 	w.later(latency, func() { w.answered(r, d, true) })
 }
 
-func (x *baseline) closed(int32, int32)                  {}
-func (x *baseline) revoke(int32, anteroom.ID) bool       { return false }
-func (x *baseline) silence(int32) time.Duration          { return 0 }
-func (x *baseline) roomTime(int32) (anteroom.Time, bool) { return x.w.now, true }
-func (x *baseline) configure(s anteroom.Settings)        { x.room.Configure(x.w.now, s) }
-func (x *baseline) next() (anteroom.Time, bool)          { return 0, false }
-func (x *baseline) advance()                             {}
-func (x *baseline) inLine(anteroom.ID) bool              { return true }
-func (x *baseline) settled() bool                        { return true }
+func (x *baseline) closed(int32, int32)                     {}
+func (x *baseline) revoke(int32, anteroom.ID) bool          { return false }
+func (x *baseline) reported(int32, anteroom.Ticket, func()) {}
+func (x *baseline) silence(int32) time.Duration             { return 0 }
+func (x *baseline) roomTime(int32) (anteroom.Time, bool)    { return x.w.now, true }
+func (x *baseline) configure(s anteroom.Settings)           { x.room.Configure(x.w.now, s) }
+func (x *baseline) next() (anteroom.Time, bool)             { return 0, false }
+func (x *baseline) advance()                                {}
+func (x *baseline) inLine(anteroom.ID) bool                 { return true }
+func (x *baseline) settled() bool                           { return true }
 
 func (x *baseline) finish(n *Numbers) {
 	n.Messages = float64(x.room.Messages()) / (x.w.since(x.w.now).Seconds() * float64(len(x.w.sc.Sites)))

@@ -119,6 +119,7 @@ func Drawn(seed uint64) Scenario {
 	drawPasses(&sc, rand.New(rand.NewPCG(seed, 10)))
 	drawEnds(&sc, rand.New(rand.NewPCG(seed, 11)))
 	drawLanes(&sc, rand.New(rand.NewPCG(seed, 12)))
+	drawReports(&sc, rand.New(rand.NewPCG(seed, 13)))
 	return sc
 }
 
@@ -142,6 +143,17 @@ func drawPasses(sc *Scenario, rng *rand.Rand) {
 	sc.Pass = time.Second + time.Duration(rng.Float64()*float64(sc.SessionDuration/2-time.Second)).Round(time.Second)
 	for i := range sc.Changes {
 		sc.Changes[i].Settings.Pass = time.Duration(rng.IntN(2)) * sc.Pass
+	}
+}
+
+// drawReports has the edges of one of two worlds with edges report.
+func drawReports(sc *Scenario, rng *rand.Rand) {
+	if rng.IntN(2) == 0 || sc.Pass == 0 {
+		return
+	}
+	sc.PassReported = true
+	for i := range sc.Changes {
+		sc.Changes[i].Settings.PassReported = true
 	}
 }
 

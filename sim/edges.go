@@ -9,11 +9,13 @@ import (
 )
 
 // edges are proxies in front of the nodes of a room that issues passes, one for each site: with a good pass they send a request
-// straight to the origin, and the room does not hear of it. They know nothing but the time, by clocks that are off.
+// straight to the origin, and the room does not hear of it, or only from a report that comes later or never. They know nothing but the
+// time, by clocks that are off.
 type edges struct {
 	behind []time.Duration // clocks, by site; negative: ahead
 	held   time.Duration
 	lag    *rand.Rand
+	lost   []float64 // where edges report: the share of an edge's reports that do not arrive, by site
 
 	// passes are the newest of each ticket. Whoever has a copy of the cookie has one of the pass.
 	passes map[anteroom.ID]pass
@@ -27,9 +29,9 @@ type pass struct{ issued, expires anteroom.Time }
 
 // newEdges returns nil for a scenario whose room never issues passes.
 func newEdges(w *world, seed uint64) *edges {
-	held := w.sc.SeatDuration() - w.sc.SessionDuration
+	held := heldMore(w.sc.Settings)
 	for _, c := range w.sc.Changes {
-		held = max(held, c.Settings.SeatDuration()-c.Settings.SessionDuration)
+		held = max(held, heldMore(c.Settings))
 	}
 	if held == 0 {
 		return nil
@@ -38,7 +40,22 @@ func newEdges(w *world, seed uint64) *edges {
 	for range w.sc.Sites {
 		e.behind = append(e.behind, time.Duration((2*e.lag.Float64()-1)*float64(anteroom.PassSkew)))
 	}
+	if w.sc.PassReported {
+		for range w.sc.Sites {
+			e.lost = append(e.lost, []float64{0, 0.2, 1}[e.lag.IntN(3)])
+		}
+	}
 	return e
+}
+
+// heldMore is how much longer than the session that the origin sees a seat may be held. Where edges report, that is for as long as a
+// report takes, and for the passes of a session that was revoked.
+func heldMore(s anteroom.Settings) time.Duration {
+	more := s.SeatDuration() - s.SessionDuration
+	if s.PassReported && s.PassLife() > 0 && !s.DisableSessionRenewal {
+		more = max(more, anteroom.MaxTouchAge, s.PassLife()+anteroom.PassSkew)
+	}
+	return more
 }
 
 // holds is how much longer than the session that the origin sees a seat may be held, for a pass that nobody uses.
@@ -93,10 +110,34 @@ func (w *world) byEdge(who int32, page bool) bool {
 		return false
 	}
 	w.judge.passed(who)
+	w.edges.report(w, p)
 	if w.origin != nil {
 		w.origin.serve(w.nodeOf(p.site))
 	}
 	return true
+}
+
+// report has the person's edge tell a node of the request, after a while, if it tells anybody.
+func (e *edges) report(w *world, p *person) {
+	if e.lost == nil || e.lag.Float64() < e.lost[p.site] {
+		return
+	}
+	t, at, site := p.ticket, w.now, p.site
+	w.later(time.Duration(e.lag.Float64()*float64(anteroom.MaxTouchAge)), func() {
+		w.system.reported(w.nodeOf(site), t, func() { w.judge.reported(&t, at) })
+	})
+}
+
+// reported notes a report that was taken: the room knows of the request now.
+func (j *judge) reported(t *anteroom.Ticket, at anteroom.Time) {
+	j.settle()
+	i, alive := j.sessions[t.ID]
+	if older, two := j.twins[t.ID]; two && j.book[older].accepted == t.AcceptedAt {
+		i = older
+	}
+	if alive {
+		j.book[i].last = max(j.book[i].last, at)
+	}
 }
 
 // passIssued counts the passes that are valid at any edge: each was issued for a session, so there are never more than sessions
@@ -178,15 +219,24 @@ func (j *judge) revoked(id anteroom.ID) {
 	j.level()
 }
 
-// passed notes a request that an edge has let in. The origin sees a session, whatever the room knows.
+// passed notes a request that an edge has let in. The origin sees a session, whatever the room knows. Where edges report, the session
+// does not last longer before the report has been taken: it is the one that the room knows, and outlasts its passes.
 func (j *judge) passed(who int32) {
 	j.settle()
 	w := j.w
 	id := w.people[who].ticket.ID
-	if i, alive := j.sessions[id]; alive {
+	i, alive := j.sessions[id]
+	was, used := j.used[id]
+	switch reports := w.edges.lost != nil; {
+	case alive && !reports:
 		j.book[i].last = w.now
-	} else if was, used := j.used[id]; used {
-		j.open(id, was.site, w.people[who].node, w.people[who].ticket.AcceptedAt, w.now)
+	case !alive && used:
+		last := w.now
+		if reports {
+			j.look(checkCap, len(w.sc.Changes) > 0, func() string { return "an edge lets in a visitor whose seat has been free" })
+			last = w.edges.valid[id].Add(-j.set.SessionDuration)
+		}
+		j.open(id, was.site, w.people[who].node, w.people[who].ticket.AcceptedAt, last)
 	}
 	j.capHolds()
 	j.level()

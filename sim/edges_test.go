@@ -36,21 +36,58 @@ func TestPasses(t *testing.T) {
 	for _, sc := range worlds {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
-			w, err := newWorld(sc, 1, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if len(w.edges.ids) < 10 {
-				t.Errorf("%d passes were issued", len(w.edges.ids))
-			}
-			for _, c := range w.judge.checks {
-				if c.Broken > 0 {
-					t.Errorf("%s, %d times: %s", c.Name, c.Broken, c.First)
-				}
-			}
+			ranBehindEdges(t, sc)
+		})
+	}
+}
+
+// ranBehindEdges runs a world with edges, in which every promise holds.
+func ranBehindEdges(t *testing.T, sc Scenario) *world {
+	t.Helper()
+	w, err := newWorld(sc, 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.edges.ids) < 10 {
+		t.Errorf("%d passes were issued", len(w.edges.ids))
+	}
+	for _, c := range w.judge.checks {
+		if c.Broken > 0 {
+			t.Errorf("%s, %d times: %s", c.Name, c.Broken, c.First)
+		}
+	}
+	return w
+}
+
+// So it does where edges report, whether the reports arrive or not. Seats are held for a shorter time then, so that more visitors enter;
+// visitors whose requests are reported keep their sessions as before.
+func TestReports(t *testing.T) {
+	sc, ok := Named("reports")
+	if !ok {
+		t.Fatal("no such scenario")
+	}
+	t.Run("seats", func(t *testing.T) {
+		t.Parallel()
+		told := ranBehindEdges(t, sc)
+		silent := sc
+		silent.PassReported = false
+		if held := ranBehindEdges(t, silent); told.judge.admitted < held.judge.admitted*11/10 {
+			t.Errorf("%d visitors entered, and %d without reports", told.judge.admitted, held.judge.admitted)
+		}
+	})
+	worlds := []Scenario{}
+	for seed := uint64(1); len(worlds) < 10; seed++ {
+		if sc := Drawn(seed); sc.PassReported {
+			worlds = append(worlds, sc)
+		}
+	}
+	for _, sc := range worlds {
+		t.Run(sc.Name, func(t *testing.T) {
+			t.Parallel()
+			ranBehindEdges(t, sc)
 		})
 	}
 }

@@ -51,15 +51,16 @@ func (x *ideal) request(r uint32) {
 
 const idealRefresh = retryAfter * 10
 
-func (x *ideal) closed(int32, int32)                  {}
-func (x *ideal) revoke(int32, anteroom.ID) bool       { return false }
-func (x *ideal) silence(int32) time.Duration          { return 0 }
-func (x *ideal) roomTime(int32) (anteroom.Time, bool) { return x.w.now, true }
-func (x *ideal) event(event)                          {}
-func (x *ideal) configure(anteroom.Settings)          {}
-func (x *ideal) finish(*Numbers)                      {}
-func (x *ideal) inLine(anteroom.ID) bool              { return true }
-func (x *ideal) settled() bool                        { return true }
+func (x *ideal) closed(int32, int32)                     {}
+func (x *ideal) revoke(int32, anteroom.ID) bool          { return false }
+func (x *ideal) reported(int32, anteroom.Ticket, func()) {}
+func (x *ideal) silence(int32) time.Duration             { return 0 }
+func (x *ideal) roomTime(int32) (anteroom.Time, bool)    { return x.w.now, true }
+func (x *ideal) event(event)                             {}
+func (x *ideal) configure(anteroom.Settings)             {}
+func (x *ideal) finish(*Numbers)                         {}
+func (x *ideal) inLine(anteroom.ID) bool                 { return true }
+func (x *ideal) settled() bool                           { return true }
 
 // next is when the next seat or rate slot comes free.
 func (x *ideal) next() (at anteroom.Time, ok bool) {

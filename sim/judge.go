@@ -176,7 +176,12 @@ func (j *judge) limits(s anteroom.Settings) {
 	j.settle()
 	j.looseTill, j.looseOn = j.w.now.Add(loosens), j.flow.faults > 0
 	j.looseCap, j.looseRate = max(j.cap, s.TotalActiveUsers), max(j.rate, s.NewUsersPerMinute)
-	j.set, j.cap, j.rate = s, max(s.TotalActiveUsers, j.seats()), s.NewUsersPerMinute
+	before := j.set
+	j.set = s
+	if s.SessionDuration < before.SessionDuration {
+		j.sooner()
+	}
+	j.cap, j.rate = max(s.TotalActiveUsers, j.seats()), s.NewUsersPerMinute
 	if s.QueueingMethod == anteroom.Passthrough || s.Suspended {
 		j.cap, j.rate = math.MaxInt, math.MaxInt
 	}
@@ -240,9 +245,13 @@ func (j *judge) ends(s *session) anteroom.Time {
 
 // overdue ends the sessions that are over by a clock that was not known yet when they began.
 func (j *judge) overdue() {
-	if !j.set.DisableSessionRenewal {
-		return
+	if j.set.DisableSessionRenewal {
+		j.sooner()
 	}
+}
+
+// sooner ends the sessions that are over sooner than they would have been.
+func (j *judge) sooner() {
 	for i := range j.expiry {
 		e := &j.expiry[i]
 		e.at = min(e.at, j.ends(&j.book[e.who]))

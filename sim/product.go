@@ -134,6 +134,7 @@ type doorProcess struct {
 	died     anteroom.Time
 	flush    anteroom.Time     // when it says what it has to say; 0: with the next tick
 	waits    map[uint64]uint32 // token -> request
+	reports  map[uint64]func() // token -> what follows when it is taken
 	streams  map[int32]anteroom.ID
 	hearers  map[anteroom.ID][]int32 // of streams: whose they are
 }
@@ -235,7 +236,7 @@ func (x *product) startDoor(i int) {
 		return
 	}
 	before := *d
-	*d = doorProcess{computer: before.computer, quiet: before.quiet, quietAt: before.quietAt, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, streams: map[int32]anteroom.ID{}, hearers: map[anteroom.ID][]int32{}}
+	*d = doorProcess{computer: before.computer, quiet: before.quiet, quietAt: before.quietAt, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, reports: map[uint64]func(){}, streams: map[int32]anteroom.ID{}, hearers: map[anteroom.ID][]int32{}}
 	x.start(&d.process, &d.computer)
 	d.id = uint64(i+1)<<32 | uint64(d.number)
 	d.door = engine.NewDoorway(d.id, x.w.sc.settingsAt(x.w.since(x.w.now)))
@@ -334,6 +335,11 @@ func (x *product) collect(node int) {
 	d, w := &x.doors[node], x.w
 	for _, a := range d.door.TakeAnswers(d.room(w.now)) {
 		r, ok := d.waits[a.Token]
+		if taken := d.reports[a.Token]; taken != nil {
+			if delete(d.reports, a.Token); a.Decision.Verdict == anteroom.Admit {
+				taken()
+			}
+		}
 		if !ok {
 			continue
 		}
@@ -408,6 +414,25 @@ func (x *product) revoke(node int32, id anteroom.ID) bool {
 	d.door.Revoke(d.room(x.w.now), id)
 	x.collect(int(node))
 	return true
+}
+
+// reported does what the node's host does (node.Room.Reported).
+func (x *product) reported(node int32, t anteroom.Ticket, taken func()) {
+	d := &x.doors[node]
+	if !d.up || d.paused || !t.Accepted() {
+		return
+	}
+	dec, held := d.door.Visit(d.room(x.w.now), anteroom.Visit{Ticket: t, NoClaim: true, NoJoin: true, NoHold: true})
+	switch {
+	case held != 0:
+		d.reports[held] = taken
+		x.flush(int(node))
+	case dec.Verdict == anteroom.Admit:
+		if x.w.judge.flows() {
+			x.agrees(d, &dec.Ticket)
+		}
+		taken()
+	}
 }
 
 func (x *product) configure(s anteroom.Settings) {

@@ -32,6 +32,11 @@ func passing(s anteroom.Settings, life time.Duration) anteroom.Settings {
 	return s
 }
 
+func reporting(s anteroom.Settings) anteroom.Settings {
+	s.PassReported = true
+	return s
+}
+
 // steady is a flow of a constant rate for the whole length.
 func steady(length time.Duration, perMinute float64) []Flow {
 	return []Flow{{To: length, PerMinute: perMinute, ToPerMinute: perMinute}}
@@ -93,6 +98,9 @@ func scenarios() []Scenario {
 		queueing("lost-cookie", "queueing; 1 % of all Set-Cookie headers are lost", func(sc *Scenario) { sc.Visitors.LostCookies = 0.01 }),
 		queueing("skew", "queueing; clocks are off by up to 5 s", func(sc *Scenario) { sc.Faults.Clock = 5 * time.Second }),
 
+		{Name: "reports", About: "visitors behind edges that accept passes of 30 s and report whom they saw, or lose reports, with clocks that are off by up to 5 s", Length: 20 * minutes,
+			Settings: reporting(passing(limits(400, 400, time.Minute), 30*time.Second)), Sites: five(2), Arrivals: append(steady(20*minutes, 130), Flow{From: 2 * minutes, To: 3 * minutes, Visitors: 600}),
+			Visitors: Visitors{Browsing: Spread{Mean: 2 * minutes}, Think: Spread{Mean: 15 * time.Second}, Streams: 0.8, LostCookies: 0.02, Clones: 0.05, LeavePerMinute: 0.05}},
 		queueing("roaming", "queueing; 15 % of the visitors move to another data center, waiting or with a session", func(sc *Scenario) { sc.Visitors.Roams = 0.15 }),
 		queueing("replay", "queueing; 10 % come back with their waiting cookie after the session, 5 % share their cookie with a second client", func(sc *Scenario) {
 			sc.Visitors.Replays, sc.Visitors.Clones = 0.1, 0.05

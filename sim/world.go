@@ -30,6 +30,8 @@ type system interface {
 	closed(node, who int32)
 	// revoke has a node end a session, as the origin asks; false: nobody is there to do it.
 	revoke(node int32, id anteroom.ID) bool
+	// reported has a node hear from an edge that it has let in somebody with a ticket; taken is called if the session goes on.
+	reported(node int32, t anteroom.Ticket, taken func())
 	// event is one that the system scheduled.
 	event(e event)
 	// next is when the system has something to do beside its events; ok is false when never.

@@ -325,6 +325,20 @@ func (d *doors) Revoke(_ context.Context, _ anteroom.RoomID, visitor anteroom.ID
 	return visitor == inside, nil
 }
 
+func (d *doors) Touch(_ anteroom.RoomID, touches []manage.Touch) (results []string, err error) {
+	for _, one := range touches {
+		switch {
+		case one.Ago > anteroom.MaxTouchAge:
+			results = append(results, "age")
+		case one.Ticket != "good":
+			results = append(results, "ticket")
+		default:
+			results = append(results, manage.TouchTaken)
+		}
+	}
+	return results, nil
+}
+
 func (d *doors) Shuffle(_ anteroom.RoomID, _ anteroom.EventID, number int) (*anteroom.Shuffle, bool, error) {
 	if d.shuffle == nil || number != 0 {
 		return nil, false, nil

@@ -3,11 +3,13 @@ package own
 import (
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -55,6 +57,21 @@ func TestEveryOperation(t *testing.T) {
 	w.refused(adminToken, "POST", room+"/invites/revoke", `{"code":"K7QM-2XHP-9D4T-W3FN"}`, 404, "no such invite code")
 	w.refused(adminToken, "POST", room+"/invites/revoke", `{"code":"K7QM"}`, 400, "16 letters and digits")
 	w.ok("DELETE", room+"/invites/"+batch.ID, "", nil)
+	var touched schema.Touched
+	id := room[strings.LastIndex(room, "/")+1:]
+	touches := func(list string) string { return `{"room":"` + id + `","touches":[` + list + `]}` }
+	w.ok("POST", "/touch", touches(`{"ticket":"good"},{"ticket":"bad","seconds_ago":1},{"ticket":"good","seconds_ago":11},{"ticket":"good","seconds_ago":10}`), &touched)
+	if want := (schema.Touched{Taken: 2, Refused: []schema.RefusedTouch{{Index: 1, Reason: "ticket"}, {Index: 2, Reason: "age"}}}); !reflect.DeepEqual(touched, want) {
+		t.Errorf("%+v, want %+v", touched, want)
+	}
+	if w.ok("POST", "/touch", touches(""), &touched); touched.Taken != 0 || touched.Refused == nil {
+		t.Errorf("of none: %+v", touched)
+	}
+	w.refused(adminToken, "POST", "/touch", touches(strings.Repeat(`{"ticket":"good"},`, anteroom.MaxTouches)+`{"ticket":"good"}`), 400, "at most 1000")
+	w.refused(adminToken, "POST", "/touch", touches(`{"ticket":"good","seconds_ago":-1}`), 400, "out of range")
+	w.refused(adminToken, "POST", "/touch", touches(`{"tickets":"good"}`), 400, "is not known here")
+	w.ok("POST", "/touch", touches(`{"ticket":"good","seconds_ago":9223372036854775807}`), &touched)
+	w.refused(adminToken, "POST", "/touch", `{"room":"00000000000000000000000000000001","touches":[]}`, 404, "Object not found")
 	w.ok("POST", room+"/admit", `{"count":20}`, nil)
 	for _, o := range []string{"pause", "drain", "resume"} {
 		w.ok("POST", room+"/"+o, "", nil)

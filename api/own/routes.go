@@ -64,6 +64,9 @@ func (f *face) operations() [][]operation {
 			op("GET", room+"/visitors/{reference}", "findVisitors", "Find a visitor by the code on the waiting page", gives(f.findVisitors)).
 				noted("Codes are short: in a large room two visitors may share one, and the answer has both."),
 			op("DELETE", room+"/sessions/{session}", "revokeSession", "End a session", gives(f.revokeSession))),
+		tagged("edges",
+			op("POST", Prefix+"/touch", "touch", "Report requests that an edge has admitted by a pass", takes(f.touch)).
+				noted("Each counts as a request of its visitor, when it is reported: the session lasts that much longer, if there is one. Nobody is admitted. A ticket proves its own session, so a token with the permission read for the room is enough. The process that answers must serve visitors.")),
 		tagged("invites",
 			op("GET", room+"/invites", "listInvites", "List the batches of invite codes of a room, without the codes", counts(f.listInvites)),
 			op("POST", room+"/invites", "createInvites", "Make invite codes; the answer has them, once", takes(f.createInvites)),

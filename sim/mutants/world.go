@@ -105,6 +105,14 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Origin = sim.Origin{PerSecond: 120, Latency: 50 * time.Millisecond,
 			Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
 	},
+	// Edges report whom they let in, and sessions become shorter than passes of before.
+	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true
+		sc.Arrivals = []sim.Flow{{To: 5 * time.Minute, PerMinute: 40, ToPerMinute: 40}}
+		after := sc.Settings
+		after.SessionDuration, after.Pass = 20*time.Second, 10*time.Second
+		sc.Changes = []sim.Change{{At: 3 * time.Minute, Settings: after}}
+	},
 	// Roles change hands all the time.
 	"bouncing": func(sc *sim.Scenario, rng *rand.Rand) {
 		sc.Faults.Handovers = every(5*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })

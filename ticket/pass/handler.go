@@ -39,13 +39,23 @@ type Handler struct {
 	// Revoked refuses passes of revoked sessions: while requests come, the handler fetches Anteroom's list of them each second.
 	// Otherwise a pass is valid until it ends, as it is while the list cannot be fetched.
 	Revoked bool
-	// Log is told when the list cannot be fetched; nil means slog.Default.
+	// Reports is the address of Anteroom's API (https://…), to which the handler reports whom it lets in: for a room with pass_reported. Nil:
+	// it reports nobody.
+	Reports *url.URL
+	// Token is one of that API that may read the room.
+	Token string
+	// CookieName is cookie_name of Anteroom's configuration; empty means __cfwaitingroom.
+	CookieName string
+
+	// Log is told when the list cannot be fetched, or nobody takes the reports; nil means slog.Default.
 	Log *slog.Logger
 	// Now is the time; nil means time.Now.
 	Now func() time.Time
 
 	mu       sync.Mutex
 	revoked  revoked
+	reports  reports
+	after    func(time.Duration, func()) // nil: time.AfterFunc; tests say when themselves
 	verifier *Verifier
 	asked    time.Time // when the keys were fetched last
 }
@@ -57,27 +67,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			delete(r.Header, name)
 		}
 	}
-	if !h.admits(r) {
+	now := h.now()
+	sid, ok := h.admits(r, now)
+	if !ok {
 		h.proxy().ServeHTTP(w, r)
 		return
 	}
-	dropCookies(r.Header)
+	h.saw(r, sid, now)
+	h.dropCookies(r.Header)
 	h.Origin.ServeHTTP(&straight{ResponseWriter: w}, r)
 }
 
-// admits reports whether a request goes to the origin.
-func (h *Handler) admits(r *http.Request) bool {
+// admits reports whether a request goes to the origin, and of which session it is.
+func (h *Handler) admits(r *http.Request, now time.Time) (sid string, ok bool) {
 	if r.Header.Get("Upgrade") != "" || strings.HasPrefix(r.URL.Path, "/.well-known/anteroom/") || r.URL.Query().Has("__anteroom") {
-		return false
+		return "", false
 	}
 	for _, end := range h.Ends {
 		if r.URL.Path == end || strings.HasPrefix(r.URL.Path, end+"/") {
-			return false
+			return "", false
 		}
-	}
-	now := time.Now()
-	if h.Now != nil {
-		now = h.Now()
 	}
 	name := Cookie
 	if h.Suffix != "" {
@@ -88,7 +97,7 @@ func (h *Handler) admits(r *http.Request) bool {
 		c, err = h.keys(r.Context(), now, true).Cookies(r.Header["Cookie"], name, now)
 	}
 	// Pages are loaded through Anteroom when half of a pass is over, so that there is always a good one.
-	return err == nil && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || now.Unix() < (c.IssuedAt+c.Expiry)/2) &&
+	return c.Session, err == nil && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || now.Unix() < (c.IssuedAt+c.Expiry)/2) &&
 		!(h.Revoked && h.isRevoked(c.Session, now))
 }
 
@@ -164,11 +173,12 @@ func (h *Handler) proxy() http.Handler {
 }
 
 // dropCookies removes passes and tickets.
-func dropCookies(header http.Header) {
+func (h *Handler) dropCookies(header http.Header) {
+	ticket := h.ticketCookie()
 	var others []string
 	for _, line := range header["Cookie"] {
 		for pair := range strings.SplitSeq(line, ";") {
-			if pair = strings.Trim(pair, " \t"); !strings.HasPrefix(pair, Cookie) && !strings.HasPrefix(pair, "__cfwaitingroom") {
+			if pair = strings.Trim(pair, " \t"); !strings.HasPrefix(pair, Cookie) && !strings.HasPrefix(pair, ticket) {
 				others = append(others, pair)
 			}
 		}

@@ -3,7 +3,6 @@ package pass
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"net/url"
 	"time"
@@ -58,19 +57,15 @@ func (h *Handler) pull(now time.Time) {
 	l := &h.revoked
 	close(l.busy)
 	l.busy = nil
-	log := h.Log
-	if log == nil {
-		log = slog.Default()
-	}
 	was := l.failed
 	if l.failed = err != nil; l.failed {
 		if !was {
-			log.Warn("the list of revoked sessions cannot be fetched; passes of sessions revoked from now on are valid to their end", "error", err)
+			h.log().Warn("the list of revoked sessions cannot be fetched; passes of sessions revoked from now on are valid to their end", "error", err)
 		}
 		return
 	}
 	if was {
-		log.Info("the list of revoked sessions is fetched again")
+		h.log().Info("the list of revoked sessions is fetched again")
 	}
 	sids := make(map[string]bool, len(list.Revoked))
 	// What a site said that does not answer now still holds: a session that was revoked never comes back.

@@ -4,18 +4,74 @@
 import http from 'node:http'
 import {Passes} from './pass.js'
 
+const ticketLetters = /^[\w-]{1,256}$/
+const reportEvery = 3000, maxReports = 10_000, maxTouches = 1000, maxTouchAge = 10_000
+
+/** Reports the newest request of each session that was admitted, after a while and in batches. */
+class Reports {
+  #seen = new Map() // by session, as its pass names it: {ticket, at}; the oldest first
+  #timer = null
+  #failed = false
+
+  constructor({reports, token, room, suffix = '', cookieName = '__cfwaitingroom'}) {
+    Object.assign(this, {url: new URL('/anteroom/v1/touch', reports), token, room, cookie: suffix ? `${cookieName}_${suffix}` : cookieName})
+  }
+
+  saw(sid, cookies) {
+    const ticket = cookies.split(';').map(pair => pair.trim()).find(pair => pair.startsWith(this.cookie + '='))?.slice(this.cookie.length + 1)
+    if (!ticket || !ticketLetters.test(ticket)) return
+    this.#note(sid, {ticket, at: Date.now()})
+    this.#timer ??= setTimeout(() => this.#report(), reportEvery).unref()
+  }
+
+  #note(sid, one) {
+    if (this.#seen.size >= maxReports && !this.#seen.has(sid)) this.#seen.delete(this.#seen.keys().next().value)
+    this.#seen.set(sid, one)
+  }
+
+  // What nobody took is reported again, until it counts no more.
+  async #report() {
+    const all = [...this.#seen]
+    this.#seen = new Map()
+    try {
+      while (all.length) {
+        await this.#tell(all.slice(0, maxTouches).map(([, one]) => one))
+        all.splice(0, maxTouches)
+      }
+      if (this.#failed) console.info('anteroom: reports are taken again')
+      this.#failed = false
+    } catch (err) {
+      if (!this.#failed) console.warn('anteroom: nobody takes reports; visitors who come only with passes may have to queue again:', err.message)
+      this.#failed = true
+      for (const [sid, one] of all) if (Date.now() - one.at < maxTouchAge && !this.#seen.has(sid) && this.#seen.size < maxReports) this.#seen.set(sid, one)
+    }
+    this.#timer = this.#seen.size ? setTimeout(() => this.#report(), reportEvery).unref() : null
+  }
+
+  async #tell(some) {
+    const touches = some.map(({ticket, at}) => ({ticket, seconds_ago: Math.max(0, Math.floor((Date.now() - at) / 1000))}))
+    const answer = await fetch(this.url, {method: 'POST', redirect: 'error', signal: AbortSignal.timeout(reportEvery),
+      headers: {'Authorization': `Bearer ${this.token}`, 'Content-Type': 'application/json'}, body: JSON.stringify({room: this.room, touches})})
+    await answer.arrayBuffer()
+    if (!answer.ok) throw new Error(`status ${answer.status}`)
+  }
+}
+
 /**
  * Returns middleware that lets requests with a good pass through to the application and sends all others to Anteroom. Put it
  * before everything else, above all before what reads bodies. Give upgrade to the server's event of that name.
- * @param {ConstructorParameters<typeof Passes>[0] & {host?: string, proxied?: boolean}} want what a pass must be for; host: one that Anteroom serves, if
- *   it is not the zone; proxied: a proxy in front sets X-Forwarded-Proto
+ * @param {ConstructorParameters<typeof Passes>[0] & {host?: string, proxied?: boolean, reports?: string, token?: string, cookieName?: string}} want what a
+ *   pass must be for; host: one that Anteroom serves, if it is not the zone; proxied: a proxy in front sets X-Forwarded-Proto; reports, for a
+ *   room with pass_reported: the address of Anteroom's API, with a token that may read the room; cookieName: cookie_name of Anteroom's configuration
  */
 export function anteroom(want) {
   // Anteroom serves only hosts that it knows, and the address of its listener may be none of them.
   const passes = new Passes({fetch: fetchAs(want.host ?? want.zone), ...want})
+  const reports = want.reports && new Reports(want)
   const handler = async (req, res, next) => {
-    const own = await passes.admits(req.url, name => req.headers[name])
-    if (!own) return toAnteroom(want, req, res)
+    const sid = await passes.session(req.url, name => req.headers[name])
+    if (!sid) return toAnteroom(want, req, res)
+    if (reports) reports.saw(sid, req.headers.cookie)
     for (const name of Object.keys(req.headers)) if (Passes.forged(name)) delete req.headers[name]
     if (req.headers.cookie) req.headers.cookie = Passes.others(req.headers.cookie)
     hide(res)

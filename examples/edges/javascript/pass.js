@@ -40,13 +40,19 @@ export class Passes {
    * @param {(name: string) => string | null | undefined} header the value of a request header
    */
   async admits(target, header) {
+    return await this.session(target, header) !== null
+  }
+
+  /** Returns the session of a request that goes straight to the application, and null of any other. */
+  async session(target, header) {
     const [path, query = ''] = target.split('?')
     if (header('upgrade') || path.startsWith('/.well-known/anteroom/') || new URLSearchParams(query).has('__anteroom') ||
-      this.ends.some(end => path === end || path.startsWith(end + '/'))) return false
+      this.ends.some(end => path === end || path.startsWith(end + '/'))) return null
     const claims = await this.verify(header('cookie') ?? '')
     // Pages are loaded through Anteroom when half of a pass is over, so that there is always a good one.
-    return claims !== null && !(header('sec-fetch-mode') === 'navigate' && this.now() / 1000 >= (claims.iat + claims.exp) / 2) &&
+    const straight = claims !== null && !(header('sec-fetch-mode') === 'navigate' && this.now() / 1000 >= (claims.iat + claims.exp) / 2) &&
       !(this.revoked && await this.#isRevoked(claims.sid))
+    return straight ? claims.sid : null
   }
 
   /** Returns what the pass in a Cookie header says, or null if there is no good one. */

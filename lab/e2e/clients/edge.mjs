@@ -2,7 +2,7 @@
 // function that "edge init" wrote into the folder DIR. The worker runs in Node with a double of what a CDN gives it: fetch goes to the
 // zone's origin (APPLICATION), or with resolveOverride to Anteroom (ANTEROOM). The function gets events as CloudFront documents them,
 // and nothing of Node but Buffer and crypto's hashes. NOW is the clock in seconds, if it is not the machine's. With REVOKED, the middleware
-// fetches the list of revoked sessions.
+// fetches the list of revoked sessions, and reports whom it lets in to REPORTS with TOKEN.
 import crypto from 'node:crypto'
 import {readFileSync} from 'node:fs'
 import http from 'node:http'
@@ -10,7 +10,7 @@ import vm from 'node:vm'
 import {Readable} from 'node:stream'
 import {anteroom} from '../../../examples/edges/javascript/node.js'
 
-const {KIND, LISTEN, DIR, ANTEROOM, APPLICATION, NOW, ZONE, ROOM, REVOKED} = process.env
+const {KIND, LISTEN, DIR, ANTEROOM, APPLICATION, NOW, ZONE, ROOM, REVOKED, REPORTS, TOKEN} = process.env
 if (NOW) Date.now = () => Number(NOW) * 1000
 const at = address => ({hostname: address.split(':')[0], port: address.split(':')[1]})
 
@@ -26,7 +26,7 @@ const pass = (req, res) => {
   req.pipe(asked)
 }
 
-const inFront = () => anteroom({anteroom: `http://${ANTEROOM}`, zone: ZONE, room: ROOM, ends: ['/checkout/done'], revoked: Boolean(REVOKED)})
+const inFront = () => anteroom({anteroom: `http://${ANTEROOM}`, zone: ZONE, room: ROOM, ends: ['/checkout/done'], revoked: Boolean(REVOKED), reports: REPORTS, token: TOKEN})
 
 const kinds = {
   async node() {

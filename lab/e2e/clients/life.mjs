@@ -53,7 +53,7 @@ const defaults = {
   next_event_prequeue_start_time: null, next_event_start_time: null,
 };
 // Without what changes, and without what is not of the published API.
-const stable = ({ modified_on, turn_countdown, web_push, route_suffixes, json_response_exact, resubmit_forms, lottery_percent, lottery_round, lottery_max_wait, lottery_follow, account_issuer, account_audience, account_keys, account_claim, account_lane_claim, lanes, account_cookie, account_header, account_sign_in_url, shadow, page_color, page_color_dark, page_logo, page_site_name, page_title, refresh, unpaced, first_session, place_hold, pass, protect, protect_errors, protect_latency, protect_floor, protect_return, pass_edge, bind, session_networks, session_networks_action, first_request_list, invite_only, ...rest }) => { assert.ok(Date.parse(modified_on)); return rest; };
+const stable = ({ modified_on, turn_countdown, web_push, route_suffixes, json_response_exact, resubmit_forms, lottery_percent, lottery_round, lottery_max_wait, lottery_follow, account_issuer, account_audience, account_keys, account_claim, account_lane_claim, lanes, account_cookie, account_header, account_sign_in_url, shadow, page_color, page_color_dark, page_logo, page_site_name, page_title, refresh, unpaced, first_session, place_hold, pass, pass_reported, protect, protect_errors, protect_latency, protect_floor, protect_return, pass_edge, bind, session_networks, session_networks_action, first_request_list, invite_only, ...rest }) => { assert.ok(Date.parse(modified_on)); return rest; };
 assert.deepEqual(stable(room), defaults);
 const updated = await rooms.update(room.id, {
   ...least, description: 'Everything', path: '/buy', cookie_suffix: 'tickets', additional_routes: [{ host: 'www.tickets.example', path: '/buy' }],

@@ -36,7 +36,7 @@ export const fieldOf = (name: string): Field | undefined => roomFields.find((f) 
 const leans: Record<string, string> = {
   protect_errors: 'protect', protect_latency: 'protect', protect_floor: 'protect', protect_return: 'protect',
   account_audience: 'account_issuer', account_keys: 'account_issuer', account_claim: 'account_issuer', account_lane_claim: 'account_issuer', account_cookie: 'account_issuer', account_header: 'account_issuer', account_sign_in_url: 'account_issuer',
-  json_response_exact: 'json_response_enabled', pass_edge: 'pass',
+  json_response_exact: 'json_response_enabled', pass_edge: 'pass', pass_reported: 'pass',
 }
 
 /** Whether a field does something in a room with these values. */

@@ -90,6 +90,7 @@ type siteView struct {
 	heard    anteroom.Time
 	seq      uint64
 	greeted  bool // has reported to this coordinator
+	seated   bool // has told the ages of its sessions
 	resync   bool
 	whole    bool // has told of all who wait there since Gather
 	bare     bool // silent: nothing is reserved ahead for it, as for one that has not reported yet
@@ -252,9 +253,13 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 		// What was adopted before this coordinator began is in its predecessor's grants, or
 		// is conceded below; it cannot be told from what the predecessor moved.
 		s.greeted, s.adopted = true, r.Adopted
-		c.forecast.seat(now, r.Ages)
-	} else {
+	}
+	switch { // the first report is seldom a full one: until that comes, the ages of the sessions here are not known
+	case s.seated:
 		c.forecast.observe(now, r.Admitted, r.Ends)
+	case r.Full && r.Part <= 1:
+		s.seated = true
+		c.forecast.seat(now, r.Ages)
 	}
 	for r.Adopted > s.adopted {
 		c.ledger.Move(c.lostOf(r.From), r.From, 1)

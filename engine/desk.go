@@ -555,6 +555,7 @@ type Step struct {
 func (x *Desk) Step(now anteroom.Time, timed bool) *Step {
 	s := &x.step
 	s.Events, s.Reports = s.Events[:0], s.Reports[:0]
+	x.site.flushDue(now)
 	const most = 1000 // turns a defect of the machines into a delay
 	for range most {
 		s.Events = append(s.Events, x.site.events...)

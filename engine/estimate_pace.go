@@ -150,10 +150,21 @@ func (f *forecast) end(age int, n float64) {
 	f.joined = max(0, f.joined-n)
 }
 
-// seat takes note of sessions that are older than this forecast.
+// seat takes note of sessions that are older than this forecast, and of their rate slots: of the sessions of a step, as many
+// began in each part of it. What was admitted before would otherwise seem to have been admitted just now, and nothing to come
+// free for a minute.
 func (f *forecast) seat(now anteroom.Time, ages []AgeCount) {
 	f.advance(now)
+	whole := int(math.Round(f.partAt.Sub(f.at).Seconds()/f.part())) + 1 // parts of the step under way
 	for _, a := range ages {
+		from, until := 0, whole
+		if a.Age > 0 {
+			from = whole + (int(a.Age)-1)*f.parts
+			until = from + f.parts
+		}
+		for k := from; k < min(until, len(f.recent)); k++ {
+			f.recent[k] += float64(a.Count) / float64(until-from)
+		}
 		if a.Age == 0 {
 			f.joined += float64(a.Count)
 			continue

@@ -298,3 +298,41 @@ func TestBoundsOfARush(t *testing.T) {
 		})
 	}
 }
+
+// TestForecastOfANewCoordinator: where the rate bounds admission, the next turns come when the admissions of the last minute
+// are a minute old, and a coordinator that takes over hears when that is.
+func TestForecastOfANewCoordinator(t *testing.T) {
+	e := newTrio(t)
+	e.set.TotalActiveUsers, e.set.FirstSession = 1000, time.Minute
+	for _, s := range e.sites {
+		s.Configure(e.now, e.set)
+	}
+	e.c.Configure(e.now, e.set)
+	for n := range byte(60) {
+		id := anteroom.ID{n + 1}
+		e.sites[n%3].Visit(e.now, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: id}, NewID: id})
+		e.run(time.Second)
+	}
+	for n := range byte(30) {
+		e.sites[n%3].Polls(e.now, []Poll{{ID: anteroom.ID{100 + n}, Key: e.now.Add(time.Duration(n)), Due: e.now.Add(time.Minute)}})
+	}
+	e.run(3 * time.Second)
+	told := func() time.Duration {
+		wait, known := e.c.figures.Told(9, e.now)
+		if !known || e.c.figures.Waiting < 15 {
+			t.Fatalf("%d wait, wait known: %v", e.c.figures.Waiting, known)
+		}
+		return wait
+	}
+	before := told()
+	e.c = NewCoordinator(e.now, e.set, e.record, []byte("seed"))
+	for i, s := range e.sites { // its first word from a site is a heartbeat that was meant for the one before
+		s.urgent = true
+		e.up(i)
+	}
+	e.run(3 * time.Second)
+	// Nobody in line is here, so that units come free meanwhile, one per second.
+	if after := told(); before < 5*time.Second || before > 12*time.Second || after < before-4*time.Second || after > before {
+		t.Errorf("the tenth in line is told %v, and %v three seconds later by another coordinator", before, after)
+	}
+}

@@ -70,6 +70,7 @@ type answer struct {
 	err        error // no proper answer
 	to         string
 
+	page     bool // a page was asked for, whose script begins when it comes
 	inside   bool // the origin answered
 	admitted bool // the status says: load the page
 	refresh  time.Duration
@@ -140,7 +141,7 @@ func (c *client) do(ctx context.Context, a ask) answer {
 	if a.cookie == "" {
 		over = c.single
 	}
-	out := answer{sent: c.now(), ahead: -1, wait: -1, to: a.to}
+	out := answer{sent: c.now(), page: a.query == "", ahead: -1, wait: -1, to: a.to}
 	resp, err := over.RoundTrip(r)
 	if err == nil {
 		c.read(&out, a, resp)

@@ -78,7 +78,7 @@ type Config struct {
 	// offers one. Zero means none.
 	Streams int
 
-	// Prompt lets the page's script ask as soon as the first page has come, as the real one
+	// Prompt lets the page's script ask as soon as a waiting page has come, as the real one
 	// does that finds in the page whether there is a stream, instead of after the interval.
 	Prompt bool
 

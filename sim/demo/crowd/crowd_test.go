@@ -200,6 +200,26 @@ func TestStatusThatPromisedAndDidNotKeepIt(t *testing.T) {
 	}
 }
 
+// The script of a page asks as soon as the page is there, also of one that is shown again to a visitor who was told to load it.
+func TestThePageIsAskedAboutAtOnce(t *testing.T) {
+	g := program(func(g *gate, w http.ResponseWriter, r *http.Request, v string, n int) {
+		switch n {
+		case 1, 4:
+			g.wait(w, v, "100")
+		case 2, 5:
+			g.status(w, v, `"admitted":false,"ahead":3,"refresh":10`)
+		case 3, 6:
+			g.status(w, v, `"admitted":true,"refresh":0`)
+		default:
+			g.in(w)
+		}
+	})
+	r, took := meet(t, g, crowd.Config{Arrivals: one(), Pages: 1, Prompt: true}, time.Hour)
+	if v := r.Visitors[0]; v.End != crowd.Done || took < 20*time.Second || took > 21*time.Second {
+		t.Errorf("in after %v, twice ten seconds were told: %+v", took, v)
+	}
+}
+
 func TestStreamLetsInAtOnce(t *testing.T) {
 	var opened time.Duration
 	h := http.NewServeMux()

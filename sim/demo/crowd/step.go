@@ -208,7 +208,7 @@ func (c *crowd) waits(p *person, a answer, now time.Duration) {
 	// A browser is never exact: up to a fifth of a second late.
 	p.due = now + wait + time.Duration(p.rnd.Float64()*float64(200*time.Millisecond))
 	switch {
-	case c.cfg.Prompt && p.Way == Script && p.Kind != Early && p.cookie != "" && len(p.Polls) == 1:
+	case c.cfg.Prompt && p.Way == Script && p.Kind != Early && p.cookie != "" && a.page:
 		p.due = now
 	case p.Kind == Early && p.rnd.Float64() < 0.5, p.Kind == Bot:
 		p.due = now + time.Duration((0.1+0.8*p.rnd.Float64())*float64(wait))

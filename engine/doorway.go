@@ -390,6 +390,9 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 	// One that was overtaken by a later says nothing of the mode.
 	if late := m.Now < x.heard && x.heard.Sub(m.Now) < doorDead; !late {
 		x.heard = m.Now
+		if m.Mode != Queue {
+			x.door.anyone = m.Now // who checked in before may be inside by now, and have lost the answer
+		}
 		if m.Figures != nil {
 			x.figured = true
 			x.door.Apply(m.Mode, m.Figures)

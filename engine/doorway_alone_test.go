@@ -448,3 +448,33 @@ func TestDoorWithoutItsSiteSendsNobodyNearTheFrontAway(t *testing.T) {
 		}
 	}
 }
+
+// A door tells most of those who wait their place itself. Whoever checked in before the site let in others than those whose turn it
+// was may be inside, and have lost the answer that said so: the site is asked.
+func TestADoorAsksAboutThoseWhoMayBeInside(t *testing.T) {
+	now := midnight
+	x := NewDoorway(7, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, PlaceHold: time.Minute, QueueingMethod: anteroom.FIFO})
+	figures := &Figures{At: now, Number: 1, Waiting: 200, Known: true, Step: baseStep, Front: now.Add(-time.Minute), Seconds: []SecondCount{{Second: int64(now) / 1e6, Before: 150, Count: 1}}}
+	site := SiteKey{Name: "a", Incarnation: 1}
+	hears := func(m Mode) {
+		now = now.Add(time.Second)
+		x.Receive(now, ToDoor{Site: site, Now: now, Mode: m, Figures: figures})
+	}
+	asks := func(last anteroom.Time) bool {
+		_, held := x.Visit(now, anteroom.Visit{Ticket: anteroom.Ticket{ID: anteroom.ID{1}, Arrival: midnight, LastCheckIn: last, Next: now}, NewID: anteroom.ID{2}})
+		return held != 0
+	}
+	hears(Queue)
+	before := now
+	if asks(before) {
+		t.Error("the site is asked about somebody far back in line")
+	}
+	hears(Cut)
+	hears(Queue)
+	if !asks(before) {
+		t.Error("the site is not asked about somebody who checked in before it was cut off")
+	}
+	if asks(now) {
+		t.Error("the site is asked about somebody who has checked in since")
+	}
+}

@@ -36,7 +36,7 @@ const (
 	// quickTrip is a round trip by which a clock is set at once: the error is at most TouchDelay. When all
 	// answers of slowFor are slower, the best of them is taken.
 	quickTrip = 2 * TouchDelay
-	slowFor   = 5 * time.Second
+	slowFor   = 20 * time.Second
 	// tinyStep is a step that spoils no sample. Clocks that slew towards each other step ahead of a guess by microseconds, and often:
 	// if each such step made the answer on its way worthless, a process far from the coordinator would not learn the time.
 	tinyStep = time.Millisecond

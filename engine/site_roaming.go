@@ -220,6 +220,9 @@ func (s *Site) findHere(now anteroom.Time, a Ask) Finding {
 	}
 	if slot != 0 {
 		st := s.seats.at(slot)
+		if a.Seen != 0 && a.Accepted == 0 { // the visitor comes in with the answer, which may be the second
+			s.comesIn(now, slot)
+		}
 		if a.Seen != 0 {
 			s.lend(now, slot, st.last) // the other site admits its guest for as long from what it is told here
 		}

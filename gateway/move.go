@@ -145,7 +145,11 @@ func (x *exchange) move(v anteroom.Visit) {
 	}
 	x.giveTicket(x.neverStored())
 	// It keeps the place, and comes to an end when the turn or another device does.
-	x.w.Header()["Refresh"] = []string{strconv.Itoa(max(page.RefreshSeconds(x.view(false)), moveRefresh))}
+	again := "?" + page.MoveQuery
+	if query := x.query(); query != "" { // which the Referer of this page would not say
+		again = "?" + query + "&" + page.MoveQuery
+	}
+	x.w.Header()["Refresh"] = []string{strconv.Itoa(max(page.RefreshSeconds(x.view(false)), moveRefresh)) + "; url=" + again}
 	link := x.linkTo(page.MoveQuery + "." + x.linkToken(linkMove, d.Ticket, moveTime))
 	x.writeNotice(http.StatusOK, func(dst []byte, view page.View, query string) []byte {
 		return page.AppendMoving(dst, view, query, link)

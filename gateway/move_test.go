@@ -105,6 +105,12 @@ func TestPlaceMovesToAnotherDevice(t *testing.T) {
 		if shown.Header().Get("Refresh") == "" || !strings.Contains(shown.Body.String(), "<svg class") || !strings.Contains(shown.Header().Get("Cache-Control"), "no-store") {
 			t.Errorf("%v\n%s", shown.Header(), shown.Body)
 		}
+		// The page that shows another link after a while knows where the visitor was, whether its address or the Referer said so.
+		for _, again := range []*httptest.ResponseRecorder{shown, phone.do("GET", "/cart?__anteroom=move", "", "Referer", "http://example.com/cart?id=5")} {
+			if at := again.Header().Get("Refresh"); !strings.HasSuffix(at, "; url=?id=5&__anteroom=move") {
+				t.Errorf("the page comes back as %q", at)
+			}
+		}
 		link, another := phone.link(), phone.link()
 		if !strings.HasPrefix(link, "/cart?id=5&__anteroom=move.") {
 			t.Fatalf("the link is %s", link)

@@ -251,36 +251,3 @@ func TestAPlaceFollowsItsStream(t *testing.T) {
 		}
 	}
 }
-
-// Whose turn has come may come for it at another site: the site lets the visitor in, who is a guest there. Before, the place moves.
-func TestATurnIsTakenAtAnotherSite(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		after time.Duration // from the offer to its effect
-		want  Standing
-	}{{"in effect", 0, Seated}, {"not yet", time.Second, Waiting}} {
-		t.Run(c.name, func(t *testing.T) {
-			now := midnight
-			s := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute})
-			s.Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}, Sites: 2})
-			id := anteroom.ID{1}
-			s.Visit(now, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: id}, NewID: anteroom.ID{2}})
-			now = now.Add(time.Second)
-			s.Tick(now)
-			s.ReceiveOffers(now, Offers{Epoch: 1, At: now.Add(c.after), IDs: []anteroom.ID{id}, Granted: Units{1, 1}})
-			if s.offers[s.here.find(&id)].active != (c.after == 0) {
-				t.Fatalf("the turn: %+v", s.offers)
-			}
-			s.ReceiveInquiry(now, Inquiry{Epoch: 1, Asks: []Ask{{ID: id, Seen: now}}})
-			if len(s.found) != 1 || s.found[0].Standing != c.want {
-				t.Errorf("found %+v, want %v", s.found, c.want)
-			}
-			if inside := s.seats.find(&id) != 0; inside != (c.want == Seated) || s.here.find(&id) != 0 {
-				t.Errorf("inside: %v, in line: %v", inside, s.here.find(&id) != 0)
-			}
-			if b := s.Balance(); b.Offers != 0 {
-				t.Errorf("a unit is set aside still: %+v", b)
-			}
-		})
-	}
-}

@@ -180,7 +180,7 @@ func (s *Site) waitHere(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 }
 
 // ReceiveInquiry takes a question of the coordinator: tickets named in it have turned up at
-// another site. A session that this site holds is renewed, a turn that has come is taken; a place it gives up. It says so in its
+// another site. A session that this site holds is renewed; a place it gives up. It says so in its
 // next report.
 func (s *Site) ReceiveInquiry(now anteroom.Time, q Inquiry) {
 	if q.Epoch != s.epoch || !s.synced {
@@ -211,18 +211,8 @@ func (s *Site) findHere(now anteroom.Time, a Ask) Finding {
 		slot = s.seats.find(&id)
 		s.lend(now, slot, a.Seen)
 	}
-	if here := s.here.find(&id); slot == 0 && here != 0 && !a.Over && s.Called(id) && s.mayClaim(here) {
-		// Its visitor has come, if to another site. Two copies that ask in turn at two sites would otherwise take the place along each time, and
-		// lose the turn, while nobody else has it.
-		w := s.here.at(here)
-		s.admit(now, anteroom.Ticket{ID: id, Arrival: w.key, Lane: w.lane, Next: now}, anteroom.ReasonTurn)
-		slot = s.seats.find(&id)
-	}
 	if slot != 0 {
 		st := s.seats.at(slot)
-		if a.Seen != 0 && a.Accepted == 0 { // the visitor comes in with the answer, which may be the second
-			s.comesIn(now, slot)
-		}
 		if a.Seen != 0 {
 			s.lend(now, slot, st.last) // the other site admits its guest for as long from what it is told here
 		}

@@ -21,8 +21,6 @@ const (
 	// each minute. Each can be a synced write.
 	movesAtOnce    = 30
 	movesPerMinute = 30
-	// moveRefresh is the least time for which such a link is shown before the page makes another, in seconds.
-	moveRefresh = 20
 	// moveCookie names a device for a move. Where it does not come back, the browser keeps no cookies: the place would be lost.
 	moveCookie = "__anteroom_move"
 )
@@ -144,12 +142,12 @@ func (x *exchange) move(v anteroom.Visit) {
 		return
 	}
 	x.giveTicket(x.neverStored())
-	// It keeps the place, and comes to an end when the turn or another device does.
+	// It stays in line, and ends when the turn comes or another device has the place.
 	again := "?" + page.MoveQuery
 	if query := x.query(); query != "" { // which the Referer of this page would not say
 		again = "?" + query + "&" + page.MoveQuery
 	}
-	x.w.Header()["Refresh"] = []string{strconv.Itoa(max(page.RefreshSeconds(x.view(false)), moveRefresh)) + "; url=" + again}
+	x.w.Header()["Refresh"] = []string{strconv.Itoa(max(page.RefreshSeconds(x.view(false)), 1)) + "; url=" + again}
 	link := x.linkTo(page.MoveQuery + "." + x.linkToken(linkMove, d.Ticket, moveTime))
 	x.writeNotice(http.StatusOK, func(dst []byte, view page.View, query string) []byte {
 		return page.AppendMoving(dst, view, query, link)

@@ -20,11 +20,17 @@ const moveStyle = `svg.code{display:block;width:100%;max-width:17rem;height:auto
 
 // AppendMoving appends the page that shows a link for another device, as text and as a QR code, without compression. query is that of the
 // address at which the visitor waits, not escaped yet. This page and the next three work without script, and have the policy [LeavePolicy].
+// It is to come back after [RefreshSeconds], by [MoveQuery]; its script keeps a stream open instead where there is one.
 func AppendMoving(dst []byte, v View, query, link string) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
+	script := ""
+	if v.Decision.Stream {
+		script = `<script data-here="?` + e(query) + `" data-again="?` + withQuery(query, MoveQuery) + `" data-stream="?` + withQuery(query, streamQuery) +
+			`" data-refresh="` + strconv.Itoa(RefreshSeconds(v)) + `">` + library().move + `</script>`
+	}
 	return appendNotice(dst, v, w.Moving, `<style>`+moveStyle+`</style>`+codeOf(link, e(w.Moving[0]))+`<p class="link"><a href="`+e(link)+`" rel="nofollow">`+e(link)+
-		`</a></p><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, "")
+		`</a></p><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, script)
 }
 
 // codeOf is a QR code as a picture; empty when the link is too long for one.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom"
 )
@@ -16,6 +17,7 @@ func TestGoldenMoves(t *testing.T) {
 		v := View{Language: language}
 		for name, page := range map[string][]byte{
 			"moving":    AppendMoving(nil, v, "id=5&x=%3Cb", link),
+			"streaming": AppendMoving(nil, View{Language: language, Decision: anteroom.Decision{Stream: true, Refresh: 5 * time.Second}}, "id=5&x=%3Cb", link),
 			"long":      AppendMoving(nil, v, "", link+strings.Repeat("x", 800)),
 			"arriving":  AppendArriving(nil, v, "id=5&x=%3Cb", "6927f0a0.AbC-_9", false, false),
 			"replacing": AppendArriving(nil, v, "", "6927f0a0.AbC-_9", true, true),
@@ -26,7 +28,7 @@ func TestGoldenMoves(t *testing.T) {
 			if found := Barriers(string(page)); len(found) > 0 {
 				t.Errorf("%s: %v", name, found)
 			}
-			if strings.Contains(string(page), `<svg class="code"`) != (name == "moving") {
+			if strings.Contains(string(page), `<svg class="code"`) != (name == "moving" || name == "streaming") {
 				t.Errorf("%s: a code where there is none, or none", name)
 			}
 		}
@@ -37,7 +39,7 @@ func TestGoldenMoves(t *testing.T) {
 func TestMovesEscape(t *testing.T) {
 	const bad = `"><script>alert(1)</script>`
 	for name, page := range map[string][]byte{
-		"moving":   AppendMoving(nil, View{}, bad, "https://x/"+bad),
+		"moving":   AppendMoving(nil, View{Decision: anteroom.Decision{Stream: true}}, bad, "https://x/"+bad),
 		"arriving": AppendArriving(nil, View{}, bad, bad, true, true),
 		"moved":    AppendMoved(nil, View{}, bad),
 		"stale":    AppendStale(nil, View{}, bad),

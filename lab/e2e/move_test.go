@@ -52,6 +52,9 @@ func TestVisitorContinuesOnAnotherDevice(t *testing.T) {
 			place := phone.reference()
 			behind.visit(g.url("/"))
 			behind.waits()
+			if got := behind.text("#ahead"); got != "1" {
+				t.Errorf("people ahead of the next: %q", got)
+			}
 
 			press(phone, `a[href*="__anteroom=move"]`)
 			heading(phone, "Continue on another device")
@@ -88,15 +91,49 @@ func TestVisitorContinuesOnAnotherDevice(t *testing.T) {
 			heading(phone, "This link does not work")
 			fits(phone)
 
-			if got := behind.text("#ahead"); got != "1" {
-				t.Errorf("people ahead of the next: %q", got)
-			}
 			// With a stream, the next would go ahead of a page without script that is just loading itself again.
-			behind.visit("about:blank")
+			if !scripts {
+				behind.visit("about:blank")
+			}
 			inside.leave()
 			laptop.getsIn()
+			if scripts {
+				behind.waits()
+			}
 		})
 	}
+}
+
+// Whoever looks at a link for another device is in line meanwhile: the turn comes there, and so does the news that the place has moved.
+func TestLinkForAnotherDeviceStaysInLine(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	inside := newVisitor(t, g).enter()
+	moves := func(b *tab) (link string) {
+		b.becomes(10*time.Second, `(e => e && (e.click(), true))(document.querySelector('a[href*="__anteroom=move"]'))`)
+		b.becomes(10*time.Second, "!!document.querySelector('svg.code')")
+		return b.text(".link a")
+	}
+	first, second, behind := open(t), open(t), open(t)
+	address := g.url("/product/dawn-mug?color=red&x=%3Cb%3E")
+	for _, b := range []*tab{first, second, behind} {
+		b.visit(address)
+		b.waits()
+	}
+	moves(first)
+	link := moves(second)
+	laptop := open(t)
+	laptop.visit(link)
+	laptop.becomes(10*time.Second, `(e => e && (e.click(), true))(document.querySelector('form button'))`)
+	second.becomes(10*time.Second, "document.querySelector('h1')?.textContent == 'You continue on another device'")
+	laptop.waits()
+	inside.leave()
+	first.getsIn()
+	if at := eval[string](first, "location.href"); at != address {
+		t.Errorf("the first is at %s", at)
+	}
+	behind.waits()
+	laptop.waits()
 }
 
 // Where a place is outlives kill -9, at once after the move too.

@@ -1,8 +1,8 @@
 // Command mutants holds the simulator to its task: it breaks the engine on purpose, one defect at
 // a time, and expects the simulator to notice each of them.
 //
-// Each mutant of mutants.txt is built with "go build -overlay", so that nothing in the tree changes,
-// and runs the worlds that the list names for it. The command fails when the code without a
+// The mutants of mutants.txt are built with "go build -overlay", so that nothing in the tree changes, most of them into one binary (together.go).
+// Each runs the worlds that the list names for it. The command fails when the code without a
 // defect breaks a promise in the world that killed a mutant, when a mutant survives all of its worlds, or when
 // a mutant does not fit the code any more.
 package main
@@ -159,7 +159,7 @@ func (g *gater) sound(ctx context.Context, worlds []worldID) error {
 		return err
 	}
 	err = each(worlds, g.jobs, func(_ int, w worldID) error {
-		found, err := g.runs(ctx, binary, []worldID{w})
+		found, err := g.runs(ctx, binary, 0, []worldID{w})
 		switch {
 		case err != nil:
 			return fmt.Errorf("the code without a defect, world %v: %w", w, err)
@@ -181,21 +181,16 @@ func (g *gater) kill(ctx context.Context, list []mutant) (survived []string, kil
 	for _, m := range list {
 		widest = max(widest, len(m.name))
 	}
+	binaries, err := g.buildAll(ctx, list)
+	if err != nil {
+		return nil, nil, err
+	}
 	var mu sync.Mutex
 	done := 0
 	fmt.Printf("%8s  %-*s  %-8s %-14s %s\n", "", widest, "mutant", "check", "world", "time")
 	err = each(list, g.jobs, func(i int, m mutant) error {
 		began := time.Now()
-		changed, err := m.apply(g.root)
-		if err != nil {
-			return err
-		}
-		binary, err := g.build(ctx, fmt.Sprint("m", i), changed)
-		if err != nil {
-			return fmt.Errorf("the mutant %q: %w", m.name, err)
-		}
-		found, crash := g.runs(ctx, binary, m.worlds)
-		os.Remove(binary)
+		found, crash := g.runs(ctx, binaries[i], i+1, m.worlds)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -275,6 +270,42 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// buildAll returns the binary of each mutant.
+func (g *gater) buildAll(ctx context.Context, list []mutant) (binaries []string, err error) {
+	began := time.Now()
+	sources, mutants := map[string]string{}, make([]map[string]string, len(list))
+	for i := range list {
+		if mutants[i], err = list[i].apply(g.root); err != nil {
+			return nil, err
+		}
+		for file := range mutants[i] {
+			text, err := os.ReadFile(filepath.Join(g.root, filepath.FromSlash(file)))
+			if err != nil {
+				return nil, err
+			}
+			sources[file] = string(text)
+		}
+	}
+	files, alone, err := together(sources, mutants)
+	if err != nil {
+		return nil, err
+	}
+	most, err := g.build(ctx, "together", files)
+	if err != nil {
+		return nil, fmt.Errorf("the mutants together, of which fooMutant12 is the twelfth: %w", err)
+	}
+	binaries = make([]string, len(list))
+	for i, m := range list {
+		if binaries[i] = most; alone[i] {
+			if binaries[i], err = g.build(ctx, fmt.Sprint("m", i), mutants[i]); err != nil {
+				return nil, fmt.Errorf("the mutant %q: %w", m.name, err)
+			}
+		}
+	}
+	fmt.Printf("%d mutants in one binary, %d in one each (%v)\n", len(list)-len(alone), len(alone), time.Since(began).Round(time.Second))
+	return binaries, nil
+}
+
 // build makes this command with changed files of the module.
 func (g *gater) build(ctx context.Context, name string, changed map[string]string) (binary string, err error) {
 	replace := map[string]string{}
@@ -307,9 +338,9 @@ type crashed string
 
 func (c crashed) Error() string { return string(c) }
 
-// runs has a binary run worlds and returns the verdicts, and a crashed when it ended before the last
+// runs has a binary run worlds with one of its mutants, 0 for none, and returns the verdicts, and a crashed when it ended before the last
 // of them by a panic.
-func (g *gater) runs(ctx context.Context, binary string, worlds []worldID) (found []verdict, err error) {
+func (g *gater) runs(ctx context.Context, binary string, number int, worlds []worldID) (found []verdict, err error) {
 	names := make([]string, len(worlds))
 	for i, w := range worlds {
 		names[i] = w.String()
@@ -322,7 +353,7 @@ func (g *gater) runs(ctx context.Context, binary string, worlds []worldID) (foun
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = g.dir
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=200")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=200", fmt.Sprintf("%s=%d", numberVariable, number))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()

@@ -74,13 +74,18 @@ func (x *exchange) prepareSent() bool {
 func dropConnectionFields(h http.Header, connection []string) {
 	for _, line := range connection {
 		for name := range strings.SplitSeq(line, ",") {
-			if name = strings.Trim(name, " \t"); name != "" {
+			switch name = strings.Trim(name, " \t"); name {
+			case "", "close", "keep-alive": // what most say
+			default:
 				h.Del(name)
 			}
 		}
 	}
-	for _, name := range [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
-		delete(h, name)
+	for name := range h { // to look at all costs less than to look for each
+		switch name {
+		case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+			delete(h, name)
+		}
 	}
 }
 

@@ -167,7 +167,7 @@ func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, 
 
 // try sends a request to the exchange's origin and notes what came of it, and when.
 func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, time.Time, error) {
-	res, err := x.send(r)
+	res, err := x.send(r, began)
 	now := time.Now()
 	x.site.report(x.origin, err == nil || !isDialError(err) || r.Context().Err() != nil)
 	switch {
@@ -180,7 +180,7 @@ func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, time.T
 }
 
 // send takes the way that pass has chosen.
-func (x *exchange) send(r *http.Request) (*http.Response, error) {
+func (x *exchange) send(r *http.Request, now time.Time) (*http.Response, error) {
 	if x.fast {
 		// What the origin says becomes the header of our own answer, unless there is something in it already.
 		into := x.out.Header()
@@ -188,7 +188,7 @@ func (x *exchange) send(r *http.Request) (*http.Response, error) {
 			into = nil
 		}
 		x.inPlace = into != nil
-		res, err := x.s.fast.Send(r, into, x.told)
+		res, err := x.s.fast.Send(r, into, x.told, now)
 		if err != nil {
 			clear(into)
 		}

@@ -30,7 +30,7 @@ type conn struct {
 
 	sock *socket.Conn // of the TCP connection; nil: unknown
 
-	since  time.Time // when it became idle
+	since  time.Time // when its last exchange began, or it was dialed
 	readBy time.Time // the read deadline; zero: none
 }
 
@@ -79,7 +79,7 @@ func (t *Transport) dial(ctx context.Context, p *pool) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: nc, pool: p, abort: func() { nc.Close() }}
+	c := &conn{Conn: nc, pool: p, abort: func() { nc.Close() }, since: time.Now()}
 	if s := socket.Of(nc); s != nil {
 		c.Conn, c.sock = s, s
 	}
@@ -103,7 +103,7 @@ func (t *Transport) dial(ctx context.Context, p *pool) (*conn, error) {
 
 // take returns an idle connection on which the origin has said nothing, not even that it has closed it; nil if there
 // is none. What an origin says unasked must never be taken for the answer to somebody's request.
-func (t *Transport) take(p *pool) *conn {
+func (t *Transport) take(p *pool, now time.Time) *conn {
 	for {
 		t.mu.Lock()
 		n := len(p.idle)
@@ -115,7 +115,7 @@ func (t *Transport) take(p *pool) *conn {
 		p.idle[n-1] = nil
 		p.idle = p.idle[:n-1]
 		t.mu.Unlock()
-		if t.isUsable(c, time.Now()) {
+		if t.isUsable(c, now) {
 			return c
 		}
 		c.abort()
@@ -163,7 +163,6 @@ func (t *Transport) put(c *conn) bool {
 	if most == 0 {
 		most = http.DefaultMaxIdleConnsPerHost
 	}
-	c.since = time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || len(c.pool.idle) >= most {
@@ -213,7 +212,7 @@ func (t *Transport) CloseIdleConnections() {
 
 // expect sets the read deadline to d from now, or up to a quarter of d later, so that a busy connection does not pay for
 // it with every request; no deadline if d is not positive or longer than a day.
-func (c *conn) expect(d time.Duration) {
+func (c *conn) expect(d time.Duration, now time.Time) {
 	if d <= 0 || d > 24*time.Hour {
 		if !c.readBy.IsZero() {
 			c.readBy = time.Time{}
@@ -221,7 +220,7 @@ func (c *conn) expect(d time.Duration) {
 		}
 		return
 	}
-	if by := time.Now().Add(d); c.readBy.Before(by) {
+	if by := now.Add(d); c.readBy.Before(by) {
 		c.readBy = by.Add(d / 4)
 		c.SetReadDeadline(c.readBy)
 	}

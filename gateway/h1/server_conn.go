@@ -45,6 +45,7 @@ type visitor struct {
 	state atomic.Int32
 	since time.Time
 	ended func()    // ends the context of its requests
+	begun time.Time // when the request in progress began to arrive
 	armed time.Time // the read deadline; zero: none
 	slow  bool      // there is a write deadline
 
@@ -202,7 +203,7 @@ func (v *visitor) next() (plain, ok bool) {
 			if !v.plain(v.in[:end]) {
 				return false, true
 			}
-			v.from = end
+			v.from, v.begun = end, begun
 			return true, true
 		}
 		scanned = at
@@ -250,7 +251,7 @@ func (v *visitor) handle() (goesOn bool) {
 	r := v.asked.request()
 	w := &v.answer
 	w.begin(r)
-	v.watch.begin(r.ContentLength == 0)
+	v.watch.begin(v.begun, r.ContentLength == 0)
 	defer func() {
 		if err := recover(); err != nil {
 			if err != http.ErrAbortHandler {

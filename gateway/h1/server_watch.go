@@ -15,7 +15,7 @@ type watch struct {
 	woken sync.Cond   // reading has ended
 	timer *time.Timer // looks at the request in progress
 	armed bool
-	since time.Time // of the request in progress; zero: none
+	since time.Time // when the request in progress began to arrive; zero: none
 	quiet bool      // nothing more of the request is to come
 	read  bool      // a read is in progress
 	gone  bool
@@ -28,11 +28,11 @@ func (w *watch) init(v *visitor) {
 	w.woken.L = &w.mu
 }
 
-// begin is told of a request, quiet that its body has been read.
-func (w *watch) begin(quiet bool) {
+// begin is told of a request, since when it arrives, and quiet that its body has been read.
+func (w *watch) begin(since time.Time, quiet bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.since, w.quiet = time.Now(), quiet
+	w.since, w.quiet = since, quiet
 	switch {
 	case w.armed:
 		return

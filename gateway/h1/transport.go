@@ -80,7 +80,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
 		interim = func(status int, h http.Header) error { return tellInterim(trace, status, h) }
 	}
-	return t.Send(r, nil, interim)
+	return t.Send(r, nil, interim, time.Now())
 }
 
 // Knows reports whether RoundTrip sends the request itself, rather than leave it to the transport below.
@@ -89,10 +89,10 @@ func (t *Transport) Knows(r *http.Request) bool { return socket.Known && knows(r
 // Send is RoundTrip for a request that the Transport knows. It has read the request but for its body when it returns,
 // and uses nothing else of it afterwards. Into becomes the header of the answer; it has to be empty, and nil makes a new
 // one. Interim is called with each answer that has a status of 1xx before it
-// returns, in the same goroutine; nil: nobody wants them. An error of it ends the exchange.
-func (t *Transport) Send(r *http.Request, into http.Header, interim func(status int, h http.Header) error) (*http.Response, error) {
+// returns, in the same goroutine; nil: nobody wants them. An error of it ends the exchange. Now is the time: a request asks for it often.
+func (t *Transport) Send(r *http.Request, into http.Header, interim func(status int, h http.Header) error, now time.Time) (*http.Response, error) {
 	x := t.spare.Get().(*exchange)
-	x.into, x.interim = into, interim
+	x.into, x.interim, x.now = into, interim, now
 	return x.do(r, bodyLength(r))
 }
 
@@ -107,6 +107,7 @@ type exchange struct {
 	ctx     context.Context
 	into    http.Header                           // see Send
 	interim func(status int, h http.Header) error // nil: nobody wants them
+	now     time.Time                             // when the request was about to be sent
 	life    *life                                 // that watches over conn; nil: none does
 	stop    func() bool                           // ends the watch over another context; nil: there is none
 	upload  *upload                               // nil: the request has no body, or a short one
@@ -122,13 +123,14 @@ func (x *exchange) do(r *http.Request, length int64) (*http.Response, error) {
 		return nil, x.fail(r, err)
 	}
 	p := x.t.poolOf(r)
-	c := x.t.take(p)
+	c := x.t.take(p, x.now)
 	for {
 		reused := c != nil
 		if !reused {
 			if c, err = x.t.dial(x.ctx, p); err != nil {
 				return nil, x.fail(r, err)
 			}
+			x.now = time.Now()
 		}
 		x.begin(c)
 		a, again, err := x.try(r, length, streams, expects)
@@ -155,6 +157,7 @@ func (x *exchange) compose(r *http.Request, length int64, streams bool) (err err
 	if _, err = io.ReadFull(r.Body, x.out[at:]); err != nil {
 		return noEOF(err)
 	}
+	x.now = time.Now() // visitors may send slowly
 	return r.Body.Close()
 }
 
@@ -168,7 +171,7 @@ func (x *exchange) fail(r *http.Request, err error) error {
 
 // begin takes a connection for the exchange and closes it when the request's context ends.
 func (x *exchange) begin(c *conn) {
-	x.conn = c
+	x.conn, c.since = c, x.now
 	x.in.Reset(c.Conn)
 	if l, ok := x.ctx.(*life); ok && l.watch(c.abort) {
 		x.life = l
@@ -185,14 +188,14 @@ func (x *exchange) try(r *http.Request, length int64, streams, expects bool) (a 
 		return nil, n == 0 || !streams && isRepeatable(r), err
 	}
 	if streams {
-		c.expect(0)
+		c.expect(0, x.now)
 		x.upload = &upload{conn: c, body: r.Body, length: length}
 		if expects {
 			x.upload.go100 = make(chan bool, 1)
 		}
 		go x.upload.run(x.t)
 	} else {
-		c.expect(wait)
+		c.expect(wait, x.now)
 	}
 	// A read that comes before the answer costs a system call for nothing and puts the connection on the poller's list. Under
 	// load, the answer is there when the others have had their turn; without load, there are no others.
@@ -251,7 +254,7 @@ func (x *exchange) deliver(a *answer, r *http.Request) {
 	case b.src == nil && b.left >= 0 && left >= 0 && x.upload == nil:
 		x.detach(b.keep && left == 0)
 	default:
-		x.conn.expect(0)
+		x.conn.expect(0, x.now)
 	}
 	b.answer, b.x = a, x
 }

@@ -725,7 +725,7 @@ func TestPool(t *testing.T) {
 	if n := idle(way); n != 2 {
 		t.Fatalf("%d idle connections, the bound is 2", n)
 	}
-	if c := way.take(p); c != taken[0] {
+	if c := way.take(p, time.Now()); c != taken[0] {
 		t.Error("the connection that was used last is not the first")
 	} else {
 		way.leave(c, true)

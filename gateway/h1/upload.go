@@ -35,7 +35,7 @@ func (u *upload) run(t *Transport) {
 		u.conn.abort() // nobody must wait for an answer to half a request
 	}
 	if !u.answered {
-		u.conn.expect(t.base.ResponseHeaderTimeout)
+		u.conn.expect(t.base.ResponseHeaderTimeout, time.Now())
 	}
 	if u.left {
 		t.leave(u.conn, u.timer.Stop() && err == nil)

@@ -160,6 +160,19 @@ func (x *exchange) ticketOf(who account.ID, p account.Place) (t anteroom.Ticket)
 	return t
 }
 
+// isAnothers reports whether a ticket is that of an account with whose token the request has not come.
+func (x *exchange) isAnothers(t *anteroom.Ticket) bool {
+	if x.room.accounts == nil {
+		return false
+	}
+	of, _, marked := x.room.accounts.mark.Read(t.ID)
+	if !marked {
+		return false
+	}
+	who, _, worth := x.verify()
+	return worth < account.Expired || of != who
+}
+
 // presentAnew replaces what the visitor has brought: by a ticket, or by nothing and an id to begin with.
 func (x *exchange) presentAnew(v *anteroom.Visit, t anteroom.Ticket) {
 	x.presented, x.stale = t, false

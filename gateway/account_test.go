@@ -329,6 +329,27 @@ func TestCopiedTicketOfAnAccount(t *testing.T) {
 	})
 }
 
+// Nor is there a pass for it, with which an edge lets visitors in without asking.
+func TestPassForACopiedTicketOfAnAccount(t *testing.T) {
+	inMembers(t, func(r *anteroom.Room) { r.Pass = 10 * time.Second }, func(m members) {
+		ann := m.device(loginOf(t, "ann"))
+		if !ann.isIn() {
+			t.Fatal("ann is not in")
+		}
+		thief, bob := m.device(""), m.device(loginOf(t, "bob"))
+		thief.cookie, bob.cookie = ann.cookie, ann.cookie
+		for name, c := range map[string]struct {
+			device *device
+			want   int
+		}{"the account": {ann, http.StatusNoContent}, "without a token": {thief, http.StatusUnauthorized}, "another account": {bob, http.StatusUnauthorized}} {
+			rec := c.device.get("/.well-known/anteroom/pass")
+			if passed := strings.Contains(strings.Join(rec.Header()["Set-Cookie"], " "), "__anteroom_pass="); rec.Code != c.want || passed != (c.want == http.StatusNoContent) {
+				t.Errorf("%s: %d %v", name, rec.Code, rec.Header())
+			}
+		}
+	})
+}
+
 // An expired token is no way in, but takes nothing from those who have come with it.
 func TestExpiredToken(t *testing.T) {
 	inMembers(t, func(r *anteroom.Room) { r.SessionDuration, r.FirstSession = time.Hour, time.Hour }, func(m members) {

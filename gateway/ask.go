@@ -191,7 +191,7 @@ func (x *exchange) openStream(v anteroom.Visit) {
 		return
 	}
 	t := &stream{g: g, room: x.room, gone: r.Context().Done(), updates: updates, view: x.view(false),
-		eventWriter: eventWriter{w: w, rc: http.NewResponseController(w), within: x.s.Timeouts.Page}}
+		eventWriter: eventWriter{w: w, rc: http.NewResponseController(w), within: x.s.Timeouts.Page, lifts: r.ProtoMajor != 1}}
 	if t.event(&d) && !admitted {
 		t.span, x.span = x.span, nil
 		x.stream = t
@@ -283,6 +283,9 @@ type eventWriter struct {
 	rc *http.ResponseController
 
 	within time.Duration
+	// lifts says that the time has to be taken back: in HTTP/2 its end resets the stream, though nothing waits to be written. In
+	// HTTP/1.1 it also bounds the end of the answer.
+	lifts bool
 }
 
 // again tells the page to open another stream soon, but not everybody at once. It also renews the time in which the end of the
@@ -296,5 +299,11 @@ func (e *eventWriter) send(b []byte) bool {
 	if _, err := e.w.Write(b); err != nil {
 		return false
 	}
-	return e.rc.Flush() == nil
+	if e.rc.Flush() != nil {
+		return false
+	}
+	if e.lifts {
+		e.rc.SetWriteDeadline(time.Time{})
+	}
+	return true
 }

@@ -175,7 +175,7 @@ func (x *exchange) servePassKeys() {
 func (x *exchange) serveRenewal() {
 	h := x.neverStored()
 	status := http.StatusUnauthorized
-	if v := x.visit(); v.Ticket.Accepted() {
+	if v := x.visit(); v.Ticket.Accepted() && !x.isAnothers(&v.Ticket) {
 		v.NoHold, v.NoJoin = true, true
 		if x.decide(v); x.mayPass() {
 			x.giveTicket(h)

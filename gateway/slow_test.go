@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,6 +114,39 @@ func TestSilentStreamsAreNotCut(t *testing.T) {
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		if err != nil || len(body) != 9 || res.ProtoMajor != proto {
+			t.Errorf("HTTP/%d: %q, %v", res.ProtoMajor, body, err)
+		}
+	}
+}
+
+// Nor are those of the waiting page, on which nothing happens until the visitor's turn.
+func TestSilentStreamsOfWaitingVisitorsAreNotCut(t *testing.T) {
+	w := newWorld(t, line, withConfig(func(c *Config) { c.Timeouts.Page = 100 * time.Millisecond }))
+	updates := make(chan *anteroom.Decision)
+	w.door.watch = func(_ context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
+		return line(v), updates
+	}
+	secure := w.tlsFront()
+	for proto, ask := range map[int]struct {
+		client *http.Client
+		url    string
+	}{1: {http.DefaultClient, w.front.URL}, 2: {secure.Client(), secure.URL}} {
+		r, _ := http.NewRequest("GET", ask.url+"/?__anteroom=stream", nil)
+		r.Host = testHost
+		res, err := ask.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(300 * time.Millisecond)
+		turn := admit(anteroom.Visit{Ticket: waiting()})
+		select {
+		case updates <- &turn:
+		case <-time.After(5 * time.Second):
+			t.Errorf("HTTP/%d: nobody listens any more", proto)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || !strings.Contains(string(body), "event: go") || res.ProtoMajor != proto {
 			t.Errorf("HTTP/%d: %q, %v", res.ProtoMajor, body, err)
 		}
 	}

@@ -197,9 +197,7 @@ func (x *exchange) arrive(v anteroom.Visit, token string) {
 		x.laterMove(http.StatusTooManyRequests, "60", "Too many places have moved from your network in the last minute; yours stays where it is. Please try again in a minute")
 		return
 	}
-	// A look, which changes nothing: is there a place still?
-	look := anteroom.Visit{Ticket: t, NewID: v.NewID, NoJoin: true, NoClaim: true, NoHold: true}
-	d := x.room.door.Decide(x.r.Context(), look)
+	d := x.look(&t, &v) // is there a place still?
 	switch {
 	case d.Verdict == anteroom.Pass: // the room is open to everyone
 		x.goOn()

@@ -100,6 +100,23 @@ func TestALinkBack(t *testing.T) {
 	})
 }
 
+// A link of a place that is no more takes nobody's place.
+func TestALinkBackToNothing(t *testing.T) {
+	inPushBooth(t, func(b booth, book *push.Book) {
+		phone, waiting, last := b.device().waits(), b.device().waits(), b.device().waits()
+		phone.subscribe("https://push.example.net/1", "/?")
+		link := strings.TrimPrefix(entries(book)[0].URL, "http://example.com")
+		phone.do("POST", "/?__anteroom=leave", "", "Sec-Fetch-Site", "same-origin")
+		if p := waiting.ask(); p.Ahead != 0 {
+			t.Fatalf("the place is %+v", p)
+		}
+		waiting.get(link)
+		if p := waiting.ask(); p.Ahead != 0 || last.ask().Ahead != 1 {
+			t.Errorf("the place is %+v", p)
+		}
+	})
+}
+
 // An address has so many subscriptions kept, and no more in a minute.
 func TestSubscriptionsOfAnAddressAreBounded(t *testing.T) {
 	inPushBooth(t, func(b booth, book *push.Book) {

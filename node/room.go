@@ -263,6 +263,9 @@ func (r *Room) Best(tickets []anteroom.Ticket) int {
 	return best
 }
 
+// maxStreamsOfVisitor bounds the streams of one ticket at a node, so that nobody takes those of all others.
+const maxStreamsOfVisitor = 8
+
 // Watch opens the visitor's stream: it counts as presence, and a turn is announced at once. The decision is that of
 // Decide. While the place changes, an update follows about every two seconds, and one with Verdict Admit when it is the
 // visitor's turn; the next request then enters. Updates must not be changed. The channel closes when ctx ends, when the
@@ -286,7 +289,7 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// Since the decision, the room may have closed or the visitor may have been called.
-	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits || r.elsewhere(&d) {
+	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits || r.elsewhere(&d) || len(r.watchers[d.Ticket.ID]) >= maxStreamsOfVisitor {
 		r.node.streams.Add(-1)
 		r.machine.CloseStream(r.now(), d.Ticket.ID)
 		r.settle()

@@ -42,3 +42,36 @@ func TestTurnThatComesWhileTheStreamOpensIsTold(t *testing.T) {
 		}
 	})
 }
+
+// A visitor has only so many streams, and does not lose the presence by asking for more.
+func TestStreamsOfOneVisitorAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, kill := begin(t, memlink.New(), shop)
+		defer kill()
+		r := n.Room(shop.ID)
+		r.Decide(t.Context(), newcomer())
+		bob, cid := r.Decide(t.Context(), newcomer()), r.Decide(t.Context(), newcomer())
+		var open <-chan *anteroom.Decision
+		for i := range maxStreamsOfVisitor + 3 {
+			_, updates := r.Watch(t.Context(), with(cid.Ticket))
+			if (updates != nil) != (i < maxStreamsOfVisitor) {
+				t.Errorf("stream %d: open %v", i, updates != nil)
+			}
+			if updates != nil {
+				open = updates
+			}
+		}
+		if got := n.streams.Load(); got != maxStreamsOfVisitor {
+			t.Errorf("%d streams are counted", got)
+		}
+		r.Revoke(bob.Ticket.ID)
+		limit := time.After(3 * time.Second)
+		for called := (*anteroom.Decision)(nil); called == nil || called.Verdict != anteroom.Admit; {
+			select {
+			case called = <-open:
+			case <-limit:
+				t.Fatal("the streams that are open are not told of the turn")
+			}
+		}
+	})
+}

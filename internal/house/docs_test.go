@@ -49,7 +49,7 @@ var limits = map[string][]string{
 	"page":             {"maxTemplateTags", "maxBarriers", "maxFormHTML", "maxTemplateNesting"},
 	"bridge/fastly":    {"maxCookie"},
 	"gateway/extauthz": {"maxBytes"},
-	"node":             {"maxMoves"},
+	"node":             {"maxMoves", "maxStreamsOfVisitor"},
 	"ticket":           {"maxKeys"},
 	"rules": {
 		"maxNodes", "maxDepth", "maxSetItems", "maxRegexps", "maxRegexpLength", "maxRegexpProgram", "maxWork", "maxSetWork",

@@ -165,10 +165,13 @@ func (t cookieTail) of(tls bool) string {
 	return t.plain
 }
 
+// cookieSlack is how much longer than the place the cookie of a waiting visitor lives.
+const cookieSlack = time.Hour
+
 // setCookie returns the value of the Set-Cookie header for a ticket.
 //
-// While waiting the cookie lives as long as the place: until the next check-in is due
-// plus the place hold. After admission it lives for two session durations, with the time of a pass: the server
+// While waiting the cookie lives an hour longer than the place, which is kept until the next check-in is due plus the place hold: whoever
+// comes late is told so, and one of our pages that stays open for long loses nothing. After admission it lives for two session durations, with the time of a pass: the server
 // decides when a session ends, the cookie only has to be there until then, and it is renewed
 // from half a session on. For the time in which visitors come back first after the origin has failed it is there as well.
 func (x *exchange) setCookie(t anteroom.Ticket) string {
@@ -178,7 +181,7 @@ func (x *exchange) setCookie(t anteroom.Ticket) string {
 		age += rm.ProtectReturn
 	}
 	if !t.Accepted() {
-		age = t.Refresh + rm.PlaceHold
+		age = t.Refresh + rm.PlaceHold + cookieSlack
 	}
 	var buf [512]byte
 	b := append(buf[:0], rm.scope.Name...)

@@ -31,7 +31,7 @@ func TestWaitingPage(t *testing.T) {
 		t.Errorf("Content-Security-Policy: %q", res.Header.Get("Content-Security-Policy"))
 	}
 	c := res.Header["Set-Cookie"]
-	if len(c) != 1 || !strings.HasSuffix(c[0], "; Max-Age=320; Path=/; HttpOnly; SameSite=Lax") {
+	if len(c) != 1 || !strings.HasSuffix(c[0], "; Max-Age=3920; Path=/; HttpOnly; SameSite=Lax") {
 		t.Errorf("Set-Cookie: %q", c)
 	}
 	if n := len(w.origin.requests()); n != 0 {

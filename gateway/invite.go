@@ -162,6 +162,9 @@ func (x *exchange) invite(v anteroom.Visit) {
 		}
 	}
 	if v.Fresh { // the code would be lost
+		if joins {
+			x.decide(v) // which gives a ticket, if the browser keeps one
+		}
 		x.askCode(code, page.InviteForgetful, !joins)
 		return
 	}

@@ -201,6 +201,14 @@ func TestCodesAreNotLost(t *testing.T) {
 		if rec := p.enters(p.guest(), p.codes[0]); !asks(rec) || !strings.Contains(rec.Body.String(), "allow cookies") {
 			t.Errorf("a browser without cookies: %d %s", rec.Code, rec.Body)
 		}
+		// One that has kept the page open for longer than its cookie gets another.
+		late := p.guest()
+		if p.enters(late, p.codes[2]); late.cookie == "" {
+			t.Error("the answer has no cookie")
+		}
+		if rec := p.enters(late, p.codes[2]); rec.Code != http.StatusSeeOther {
+			t.Errorf("at the second press: %d %s", rec.Code, rec.Body)
+		}
 		*p.broken = errors.New("no majority")
 		if rec := p.enters(ann, p.codes[0]); rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") != "60" {
 			t.Errorf("a store that does not answer: %d", rec.Code)

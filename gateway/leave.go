@@ -16,7 +16,11 @@ func (x *exchange) leave(v anteroom.Visit) {
 		x.goOn()
 		return
 	case x.r.Method != http.MethodPost:
-		x.decision = anteroom.Decision{At: x.s.now(), Ticket: v.Ticket}
+		if d := x.look(&v.Ticket, &v); d.Ticket.ID == v.Ticket.ID {
+			x.decision = d
+		} else {
+			x.decision = anteroom.Decision{At: x.s.now(), Ticket: v.Ticket}
+		}
 		x.writeNotice(http.StatusOK, page.AppendLeave)
 		return
 	}

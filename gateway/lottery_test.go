@@ -123,7 +123,7 @@ func TestTheStoryOfALottery(t *testing.T) {
 			if in || res.StatusCode != 200 || !strings.Contains(body, "there is no line") || !strings.Contains(body, "50%") || strings.Contains(body, "You are in line") {
 				t.Fatalf("%d, in the shop: %v, %.2000s", res.StatusCode, in, body)
 			}
-			if age := res.Header.Get("Set-Cookie"); !strings.Contains(age, "Max-Age=359;") { // 59 s to the next round but one, and place_hold
+			if age := res.Header.Get("Set-Cookie"); !strings.Contains(age, "Max-Age=3959;") { // 59 s to the next round but one, place_hold, and an hour
 				t.Fatalf("the cookie is %q", age)
 			}
 			all = append(all, b)

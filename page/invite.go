@@ -33,13 +33,14 @@ func AppendInvite(dst []byte, v View, query, code string, is Invitation, placed 
 	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteLimited: w.TryLater, InviteForgetful: w.Cookies}[is]; text != "" {
 		note, described = `<p class="note" id="why" role="alert">`+e(text)+`</p>`, ` aria-invalid="true" aria-describedby="why"`
 	}
-	said, enter, back := w.Invitation, w.Enter, ""
+	said, enter, back, script := w.Invitation, w.Enter, "", ""
 	if placed {
 		said, enter, back = saying{w.Code, ""}, w.Arriving[0], `<p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`
+		script = stay(v, query, "", 0) // a code that stands there is not to be lost
 	}
 	return appendNotice(dst, v, said, `<style>`+inviteStyle+`</style>`+note+`<form method="post" action="?`+withQuery(query, anteroom.InviteQuery)+`"><label>`+e(w.Code)+
 		`<input name="`+InviteField+`" value="`+e(code)+`" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" dir="ltr"`+described+
-		`></label><button>`+e(enter)+`</button></form>`+back, "")
+		`></label><button>`+e(enter)+`</button></form>`+back, script)
 }
 
 // AppendSignIn appends the page that asks to sign in, without compression: with a link to where that is, if it is known. Unchecked says

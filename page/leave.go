@@ -18,7 +18,7 @@ func AppendLeave(dst []byte, v View, query string) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
 	return appendNotice(dst, v, w.Leaving, `<form method="post" action="?`+withQuery(query, leaveQuery)+`" data-ref="`+string(appendReference(nil, v.Decision.Ticket.ID))+
-		`"><button>`+e(w.Leave)+`</button></form><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, `<script>`+library().leave+`</script>`)
+		`"><button>`+e(w.Leave)+`</button></form><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, `<script>`+library().leave+`</script>`+stay(v, query, leaveQuery, 0))
 }
 
 // AppendLeft appends the page that says that the visitor has no place any more. It does not come back by itself: that would be a new place.

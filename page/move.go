@@ -4,6 +4,7 @@ import (
 	"html"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/anteroom/anteroom/internal/qr"
 )
@@ -15,6 +16,9 @@ const MoveQuery = "__anteroom=move"
 // ReplaceField is the field of [AppendArriving]'s form that says that the visitor gives up the place on this device.
 const ReplaceField = "replace"
 
+// linkShown is how long such a link is shown before the page makes another: it works for ten minutes.
+const linkShown = 9 * time.Minute
+
 // moveStyle is what page.css has no room for.
 const moveStyle = `svg.code{display:block;width:100%;max-width:17rem;height:auto;margin:0 auto 1rem;background:#fff;border-radius:.5rem}.link{font-size:.8125rem;overflow-wrap:anywhere}`
 
@@ -24,13 +28,8 @@ const moveStyle = `svg.code{display:block;width:100%;max-width:17rem;height:auto
 func AppendMoving(dst []byte, v View, query, link string) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
-	script := ""
-	if v.Decision.Stream {
-		script = `<script data-here="?` + e(query) + `" data-again="?` + withQuery(query, MoveQuery) + `" data-stream="?` + withQuery(query, streamQuery) +
-			`" data-refresh="` + strconv.Itoa(RefreshSeconds(v)) + `">` + library().move + `</script>`
-	}
 	return appendNotice(dst, v, w.Moving, `<style>`+moveStyle+`</style>`+codeOf(link, e(w.Moving[0]))+`<p class="link"><a href="`+e(link)+`" rel="nofollow">`+e(link)+
-		`</a></p><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, script)
+		`</a></p><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, stay(v, query, MoveQuery, linkShown))
 }
 
 // codeOf is a QR code as a picture; empty when the link is too long for one.

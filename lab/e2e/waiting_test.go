@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -205,5 +206,43 @@ func TestPageSaysWhoseLineItIs(t *testing.T) {
 	}
 	if got := b.foreign(g); len(got) > 0 {
 		t.Errorf("the page asked others: %q", got)
+	}
+}
+
+// Only answers renew the cookie, without which the place is lost: a page with a stream asks now and then, however much the stream has to say.
+func TestPageInAMovingLineKeepsItsCookie(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat+"    place_hold: 30s\n")
+	newVisitor(t, g).enter()
+	var ahead []*visitor
+	for range 15 {
+		v := newVisitor(t, g).wait()
+		v.stream()
+		ahead = append(ahead, v)
+	}
+	b := open(t)
+	b.visit(g.url("/"))
+	b.waits()
+	place := b.reference()
+	asked := func(what string) int {
+		return len(b.asked(func(r request) bool { return strings.Contains(r.url, "__anteroom="+what) }))
+	}
+	eventually(t, 10*time.Second, func() string {
+		if asked("stream") == 0 {
+			return "no stream"
+		}
+		return ""
+	})
+	for i, v := range ahead { // the stream says so each time, for half a minute in all
+		if a := v.do("POST", "/?__anteroom=leave", "", "Sec-Fetch-Site", "same-origin"); a.StatusCode != 303 {
+			t.Fatalf("%s\n%s", a.Status, a.text(t))
+		}
+		b.becomes(20*time.Second, fmt.Sprintf(`+document.querySelector('#ahead').textContent <= %d`, len(ahead)-1-i))
+	}
+	if asked("status") == 0 {
+		t.Errorf("the page has not asked for the place while %d visitors ahead of it left", len(ahead))
+	}
+	if got := b.reference(); got != place {
+		t.Errorf("the place was %s, and is %s", place, got)
 	}
 }

@@ -106,12 +106,12 @@ fails = 0
 show(s)
 }
 
-// The next check, in seconds. Hidden tabs ask less often, yet in time to keep the place.
+// The next check, in seconds. Hidden tabs, and those with a stream, ask less often, yet in time to keep the place: only answers renew
+// the cookie.
 const later = (s, slack) => {
 clearTimeout(timer)
 if (gone || !s) return
-if (doc.hidden) s = Math.max(s, Math.min(60, (now.kept - Date.now()) / 2e3))
-if (source && !fails) s = Math.max(s, 60)
+if (doc.hidden || source && !fails) s = Math.max(s, (Math.min(12e4, now.kept - now.at) / 2 + checked - Date.now()) / 1e3)
 timer = setTimeout(check, (s + slack + Math.random() * .5) * 1e3)
 }
 const check = async () => {
@@ -161,7 +161,7 @@ heard = 1
 const s = JSON.parse(e.data)
 take(s)
 if (channel) channel.postMessage(s)
-later(60, 0)
+later(1, 0)
 })
 source.addEventListener('go', e => { const s = JSON.parse(e.data); if (channel) channel.postMessage(s); go(s) })
 source.onerror = () => {
@@ -172,7 +172,7 @@ done()
 later(heard ? 1 : now.refresh, Math.random() * 4)
 }
 })
-if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {ifAvailable: true}, lock => lock && open())
+if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {ifAvailable: true}, lock => lock && open()).catch(open)
 else open()
 }
 

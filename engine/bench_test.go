@@ -54,7 +54,7 @@ func TestDoorAdmitsWithoutAllocating(t *testing.T) {
 // within a minute.
 func crowd(t testing.TB, n int) (*Single, anteroom.Time, []anteroom.Ticket) {
 	now := midnight
-	x := NewSingle(now, hereKey, anteroom.Settings{TotalActiveUsers: 0, NewUsersPerMinute: 1 << 30, Unpaced: true, Refresh: 10 * time.Minute, QueueAll: true}, LedgerRecord{}, []byte("seed"), nil, 0)
+	x := NewSingle(now, hereKey, anteroom.Settings{TotalActiveUsers: 0, NewUsersPerMinute: 1 << 30, Unpaced: true, Refresh: 10 * time.Minute, QueueAll: true}, LedgerRecord{}, []byte("seed"), nil, 0, 0)
 	store := func() {
 		for rec, ok := x.Needs(); ok; rec, ok = x.Needs() {
 			x.Stored(now, rec)

@@ -182,7 +182,7 @@ func TestLiveNumbersOfARoomThatNobodyHasVisited(t *testing.T) {
 		"no pace":     {TotalActiveUsers: 20},
 	} {
 		now := anteroom.TimeOf(time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))
-		x := NewSingle(now, hereKey, s, LedgerRecord{}, []byte("seed"), nil, 0)
+		x := NewSingle(now, hereKey, s, LedgerRecord{}, []byte("seed"), nil, 0, 0)
 		if got, want := Unvisited(now, s), x.Status(now); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v\nwant %+v", name, got, want)
 		}

@@ -63,7 +63,7 @@ func TestDrawIsUniform(t *testing.T) {
 
 func seeded(t failer, s anteroom.Settings, seed uint32) *trial {
 	w := &trial{t: t, now: midnight, set: s.WithDefaults(), byID: map[anteroom.ID]*visitor{}, byToken: map[uint64]*visitor{}}
-	w.room = NewSingle(w.now, hereKey, w.set, w.record, []byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}, nil, 0)
+	w.room = NewSingle(w.now, hereKey, w.set, w.record, []byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}, nil, 0, 0)
 	w.collect()
 	return w
 }

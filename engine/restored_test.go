@@ -321,3 +321,27 @@ func TestASiteWaitsForTheDoorsThatAreThere(t *testing.T) {
 		t.Errorf("on record are the doors %v", slices.Collect(s.Doors()))
 	}
 }
+
+// A process that ended while nothing could be recorded leaves records that say of every session that it is over. Whoever has used one
+// since keeps it, and the seat.
+func TestSessionsThatNobodyCouldRecordFor(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60, SessionDuration: time.Minute, FirstSession: time.Minute}
+	id, past := anteroom.ID{1}, anteroom.ID{2}
+	recorded := midnight.Add(10 * time.Minute)
+	now := recorded.Add(10 * time.Minute)
+	events := []Event{{Kind: EventAdmitted, ID: past, At: midnight}, {Kind: EventAdmitted, ID: id, At: recorded.Add(-30 * time.Second)}, doorEvent(onlyDoor, recorded)}
+	for name, c := range map[string]struct {
+		seen anteroom.Time
+		want bool
+	}{"in order": {0, false}, "killed": {now.Add(-time.Second), true}} {
+		x := NewSingle(now, hereKey, set, LedgerRecord{}, []byte("seed"), events, 0, c.seen)
+		x.Tick(now)
+		if _, here := x.site.Session(id); here != c.want {
+			t.Errorf("%s: the session is here: %v", name, here)
+		}
+		if _, here := x.site.Session(past); here {
+			t.Errorf("%s: a session is here that was over on record", name)
+		}
+	}
+}

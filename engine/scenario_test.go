@@ -254,7 +254,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (w *story) start(events []Event, shift time.Duration) {
-	w.room = NewSingle(w.now, SiteKey{Name: "here", Incarnation: w.inc}, w.settings, w.record, []byte("seed"), events, shift)
+	w.room = NewSingle(w.now, SiteKey{Name: "here", Incarnation: w.inc}, w.settings, w.record, []byte("seed"), events, shift, 0)
 	w.room.KeepTally()
 	w.store()
 	w.collect()

@@ -22,8 +22,9 @@ type Single struct {
 const onlyDoor = 1
 
 // NewSingle returns a room. events restore it (see Site.Restore); before is the stored
-// ledger record. Nothing is admitted until Stored was called with what Needs returns.
-func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before LedgerRecord, seed []byte, events []Event, shift time.Duration) *Single {
+// ledger record. Sessions that had not ended on record may have been in use until seen, without a record of it, if the process before
+// did not stop in order; 0: it did. Nothing is admitted until Stored was called with what Needs returns.
+func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before LedgerRecord, seed []byte, events []Event, shift time.Duration, seen anteroom.Time) *Single {
 	s = s.WithDefaults()
 	known := false
 	for _, r := range before.Sites {
@@ -37,6 +38,10 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 		x.site.Restore(e, shift, TouchSlack(x.site.settings.SessionDuration))
 	}
 	x.site.Restored(now)
+	if seen != 0 {
+		x.site.seenUntil(seen)
+		x.coordinator.regather(now) // so that a cookie may say first that records are missing
+	}
 	x.desk = NewDesk(x.site)
 	x.coordinator.shuffled = x.site.shuffled
 	// Those who were forgotten may be about to come back with their tickets, too.
@@ -45,14 +50,6 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 	}
 	x.settle(now)
 	return x
-}
-
-// SeenUntil says that the sessions which are restored may have been seen until now, though nothing is on
-// record of that: the process before this one has ended while it could write nothing. Call it before anything
-// else.
-func (x *Single) SeenUntil(now anteroom.Time) {
-	x.site.seenUntil(now)
-	x.coordinator.regather(now) // so that a cookie may say first that records are missing
 }
 
 // Recorded says that everything is on record that happened until a moment, when the process before this one

@@ -58,7 +58,7 @@ func newTrial(t failer, s anteroom.Settings) *trial {
 }
 
 func (w *trial) start(events []Event) {
-	w.room = NewSingle(w.now, hereKey, w.set, w.record, []byte("seed"), events, 0)
+	w.room = NewSingle(w.now, hereKey, w.set, w.record, []byte("seed"), events, 0, 0)
 	w.collect()
 }
 

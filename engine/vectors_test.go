@@ -179,7 +179,7 @@ func TestVectorMethodSwitch(t *testing.T) {
 	for seed := range 200 {
 		s := anteroom.Settings{TotalActiveUsers: 0, NewUsersPerMinute: 600, QueueingMethod: anteroom.FIFO}
 		w := &trial{t: t, now: midnight, set: s.WithDefaults(), byID: map[anteroom.ID]*visitor{}, byToken: map[uint64]*visitor{}, hasty: true}
-		w.room = NewSingle(w.now, hereKey, w.set, w.record, []byte{byte(seed)}, nil, 0)
+		w.room = NewSingle(w.now, hereKey, w.set, w.record, []byte{byte(seed)}, nil, 0, 0)
 		w.collect()
 		for range c.Arrived {
 			w.open(w.arrive())

@@ -109,17 +109,18 @@ func (r *near) start(before engine.LedgerRecord, revision uint64, events []engin
 	settings := r.schedule.inForce.Settings
 	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // no one is called before the shuffle
 	now := r.now()
-	r.single = engine.NewSingle(now, key, settings, before, seed, events, 0)
+	// Sessions of a process that crashed may have been used until this one started, unrecorded, for as long as its disk was full.
+	seen := anteroom.Time(0)
+	switch {
+	case r.of.broken && forgot:
+		seen = now
+	case r.of.broken:
+		seen = r.opened
+	}
+	r.single = engine.NewSingle(now, key, settings, before, seed, events, 0, seen)
 	// What the journal does not reach may have happened all the same: the machine asks cookies about it.
 	if !forgot {
 		r.single.Recorded(r.of.until, r.opened)
-	}
-	// Sessions of a process that crashed may have been used until this one started, unrecorded.
-	if seen := r.opened; r.of.broken {
-		if forgot {
-			seen = now
-		}
-		r.single.SeenUntil(seen)
 	}
 	r.single.KeepTally()
 	r.use(r.single)

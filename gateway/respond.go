@@ -14,7 +14,7 @@ const (
 	// answerTime is how long a visitor may take to receive an answer of ours, unless
 	// Timeouts.Page says otherwise for the waiting page.
 	answerTime = 10 * time.Second
-	// bodyTime is how long net/http may read the small body of a request that waits.
+	// bodyTime is how long the small body of a request that waits may take to arrive, or of one that is served beside the gateway.
 	bodyTime = 10 * time.Second
 	// lengthByServer is the size below which net/http finds the Content-Length itself. A
 	// header less matters: up to eight, a header map is one small table.

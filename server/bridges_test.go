@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -129,6 +131,30 @@ func TestJoinsOfABridgeAreBounded(t *testing.T) {
 	}
 	if status := join("203.0.113.1"); status != http.StatusOK {
 		t.Errorf("another address: %d", status)
+	}
+}
+
+// A body that does not arrive is given up, and until then its request is in flight.
+func TestSlowBodiesToABridge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	r := startServer(t, "limits: {requests_in_flight: 1}\n"+bridged)
+	c, err := net.Dial("tcp", r.s.Addresses().Visitors[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience))
+	io.WriteString(c, "POST /aws/sample/assign_queue_num HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{")
+	for end := time.Now().Add(patience); r.visit("/").StatusCode != http.StatusServiceUnavailable; {
+		if time.Now().After(end) {
+			t.Fatal("the request is not in flight")
+		}
+	}
+	if all, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") {
+		t.Errorf("%s %v", all, err)
 	}
 }
 

@@ -376,5 +376,6 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	if no.status == http.StatusMethodNotAllowed && w.Header()["Allow"] == nil {
 		w.Header()["Allow"] = []string{strings.Join(methods, ", ")}
 	}
+	g.boundAnswer(w, r)
 	no.answer(w, r)
 }

@@ -153,7 +153,7 @@ type Timeouts struct {
 	ReadHeader     time.Duration `key:"read_header" default:"5s" min:"100ms" max:"5m" doc:"Time for a request's line and headers to arrive."`
 	Idle           time.Duration `key:"idle" default:"60s" min:"1s" max:"1h" doc:"Time until the next request on a connection of an active user."`
 	IdleWaiting    time.Duration `key:"idle_waiting" default:"15s" min:"1s" max:"1h" doc:"Time until the next request on a connection that got the waiting page."`
-	WritePage      time.Duration `key:"write_page" default:"10s" min:"1s" max:"5m" doc:"Time for the client to receive the waiting page."`
+	WritePage      time.Duration `key:"write_page" default:"10s" min:"1s" max:"5m" doc:"Time for the client to receive the waiting page or another answer of Anteroom itself."`
 	Write          time.Duration `key:"write" default:"10s" min:"1s" max:"1h" doc:"Time for a visitor to receive each 32 KiB of an answer of the origin; slower readers are disconnected. Streams may be silent for any time."`
 	Body           time.Duration `key:"body" default:"4h" min:"0s" max:"168h" doc:"Time for a whole request body to arrive. 0s means no limit."`
 	OriginDial     time.Duration `key:"origin_dial" default:"5s" min:"100ms" max:"5m" doc:"Time to connect to an origin, including TLS."`

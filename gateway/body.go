@@ -111,6 +111,15 @@ func (s *stallWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// WriteHeader implements http.ResponseWriter. The status of an answer leaves with its body, an interim one at once.
+func (s *stallWriter) WriteHeader(status int) {
+	if status < http.StatusOK {
+		s.limit.until(time.Now().Add(s.time))
+		defer s.limit.lift()
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
 func (s *stallWriter) FlushError() error {
 	s.limit.until(time.Now().Add(s.time))
 	err := http.NewResponseController(s.ResponseWriter).Flush()

@@ -281,8 +281,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	s := g.live.Load()
 	g.count.requests.Add(1)
 	defer g.count.inFlight.Add(-1)
-	if g.count.inFlight.Add(1) > s.maxInFlight {
-		g.refuse(w, r, refusal{http.StatusServiceUnavailable, "Too many requests right now; please try again", false})
+	if !g.enter(s, w, r) {
 		return
 	}
 	if no := s.checkTarget(r); no.status != 0 {
@@ -296,6 +295,15 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		}
 		t.end()
 	}
+}
+
+// enter counts a request in flight, and refuses it if there are too many. The caller takes it back either way.
+func (g *Gateway) enter(s *setup, w http.ResponseWriter, r *http.Request) bool {
+	if g.count.inFlight.Add(1) <= s.maxInFlight {
+		return true
+	}
+	g.refuse(w, r, refusal{http.StatusServiceUnavailable, "Too many requests right now; please try again", false})
+	return false
 }
 
 // exchange takes the request through the gate. It returns the stream that has been opened, if one has.
@@ -368,5 +376,6 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	if no.status == http.StatusMethodNotAllowed && w.Header()["Allow"] == nil {
 		w.Header()["Allow"] = []string{strings.Join(methods, ", ")}
 	}
+	g.boundAnswer(w, r)
 	no.answer(w, r)
 }

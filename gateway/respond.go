@@ -14,7 +14,7 @@ const (
 	// answerTime is how long a visitor may take to receive an answer of ours, unless
 	// Timeouts.Page says otherwise for the waiting page.
 	answerTime = 10 * time.Second
-	// bodyTime is how long net/http may read the small body of a request that waits.
+	// bodyTime is how long the small body of a request that waits may take to arrive, or of one that is served beside the gateway.
 	bodyTime = 10 * time.Second
 	// lengthByServer is the size below which net/http finds the Content-Length itself. A
 	// header less matters: up to eight, a header map is one small table.
@@ -150,15 +150,20 @@ func (x *exchange) write(status int, body []byte) {
 	if len(body) >= lengthByServer || x.r.Method == http.MethodHead {
 		x.w.Header()["Content-Length"] = x.value(strconv.Itoa(len(body)))
 	}
-	by := x.start.Add(x.s.Timeouts.Page)
-	if x.r.ProtoMajor != 1 || !x.conn.closeAt(by) {
-		// A writer that knows no deadlines has its own, or none is wanted (tests, middleware).
-		http.NewResponseController(x.w).SetWriteDeadline(by)
-	}
+	boundAnswer(x.w, x.r, x.conn, x.start.Add(x.s.Timeouts.Page))
 	sent := x.r.Method != http.MethodHead && len(body) > 0
 	x.w.WriteHeader(status)
 	if sent {
 		x.w.Write(body)
+	}
+}
+
+// boundAnswer has the visitor receive by a moment an answer that is about to be written as a whole. In HTTP/1.1 the next request on
+// the connection takes the bound back; in HTTP/2 it is the stream's, and would end an answer that goes on.
+func boundAnswer(w http.ResponseWriter, r *http.Request, c *conn, by time.Time) {
+	if r.ProtoMajor != 1 || !c.closeAt(by) {
+		// A writer that knows no deadlines has its own, or none is wanted (tests, middleware).
+		http.NewResponseController(w).SetWriteDeadline(by)
 	}
 }
 

@@ -76,6 +76,30 @@ func TestReaderOfAByteASecondIsCutWithinTenSeconds(t *testing.T) {
 	})
 }
 
+func TestInterimAnswerThatNobodyTakesIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan time.Time, 1)
+		visitor, end := slowWorld(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			<-r.Context().Done()
+			gone <- time.Now()
+		})
+		defer end()
+		began := time.Now()
+		io.WriteString(visitor, "GET / HTTP/1.1\r\nHost: "+testHost+"\r\n\r\n")
+		visitor.Read(make([]byte, 1)) // the answer has begun; nobody takes the rest
+		<-time.After(time.Hour)
+		select {
+		case at := <-gone:
+			if took := at.Sub(began); took > 11*time.Second {
+				t.Errorf("cut after %v", took)
+			}
+		default:
+			t.Error("the visitor is still waited for")
+		}
+	})
+}
+
 func TestReaderWhoTakesAllInTimeIsNotCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		visitor, end := slowWorld(endless(make(chan time.Time, 1)))

@@ -182,6 +182,7 @@ func (s *Server) withHealth(next http.Handler) http.Handler {
 		s.state.Lock()
 		ready := s.state.ready && !s.refusing()
 		s.state.Unlock()
+		w = s.gateway.Bounded(w, r)
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")

@@ -219,7 +219,7 @@ func (s *Server) withBridges(next http.Handler) http.Handler {
 		}
 		for _, one := range s.bridges {
 			if one.Covers(r) {
-				one.ServeHTTP(w, r)
+				s.gateway.Beside(one).ServeHTTP(w, r)
 				return
 			}
 		}

@@ -3,7 +3,10 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,6 +132,73 @@ func TestJoinsOfABridgeAreBounded(t *testing.T) {
 	}
 	if status := join("203.0.113.1"); status != http.StatusOK {
 		t.Errorf("another address: %d", status)
+	}
+}
+
+// A body that does not arrive is given up, and until then its request is in flight.
+func TestSlowBodiesToABridge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	r := startServer(t, "limits: {requests_in_flight: 1}\n"+bridged)
+	c, err := net.Dial("tcp", r.s.Addresses().Visitors[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience))
+	io.WriteString(c, "POST /aws/sample/assign_queue_num HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{")
+	for end := time.Now().Add(patience); r.visit("/").StatusCode != http.StatusServiceUnavailable; {
+		if time.Now().After(end) {
+			t.Fatal("the request is not in flight")
+		}
+	}
+	if all, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") {
+		t.Errorf("%s %v", all, err)
+	}
+}
+
+// deadlined is a response writer that remembers whether it has a write deadline.
+type deadlined struct {
+	httptest.ResponseRecorder
+	bounded bool
+}
+
+func (d *deadlined) SetWriteDeadline(by time.Time) error {
+	d.bounded = time.Until(by) > time.Second && time.Until(by) < time.Minute
+	return nil
+}
+
+// Visitors have to take every answer that is not the gateway's, as they have to take the gateway's.
+func TestShortAnswersHaveAWriteDeadline(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	mustWrite(t, secret, "sample-secret-0123456789abcdef\n")
+	r := startServer(t, fmt.Sprintf(`
+aws:
+  - {event_id: Sample, room: shop, url: "http://127.0.0.1/aws/sample"}
+queue_it:
+  - {customer_id: acme, event_id: launch1, room: sale, url: "http://wait.example.com", secret_file: %q}
+rooms:
+  - {name: shop, host: "*", path: /shop, total_active_users: 1, new_users_per_minute: 100}
+  - {name: sale, host: shop.example.com, path: /checkout, total_active_users: 1, new_users_per_minute: 100, suspended: true}
+`, secret))
+	h := r.s.visitorServer(r.s.Config()).Handler
+	for address, status := range map[string]int{
+		"http://127.0.0.1" + healthPath:                                                      http.StatusOK,
+		"http://127.0.0.1/aws/sample/serving_num?event_id=Sample":                            http.StatusOK,
+		"http://127.0.0.1/aws/sample/nothing":                                                http.StatusForbidden,
+		"http://wait.example.com/nothing":                                                    http.StatusNotFound,
+		"http://wait.example.com/status/integrationconfig/acme":                              http.StatusOK,
+		"http://wait.example.com/launch1?t=https%3A%2F%2Felsewhere.example.com":              http.StatusBadRequest,
+		"http://wait.example.com/launch1?t=https%3A%2F%2Fshop.example.com%2Fcheckout%2Fcart": http.StatusFound,
+	} {
+		w := &deadlined{ResponseRecorder: *httptest.NewRecorder()}
+		h.ServeHTTP(w, httptest.NewRequest("GET", address, nil))
+		if w.Code != status || !w.bounded {
+			t.Errorf("%s: %d %v, with a deadline: %v", address, w.Code, w.Header(), w.bounded)
+		}
 	}
 }
 

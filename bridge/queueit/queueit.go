@@ -133,12 +133,17 @@ func (b *Bridge) named(r *http.Request, customer, id string) *Event {
 
 // ServeHTTP serves what connectors ask for, and their visitors.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if e := b.find(r, func(e *Event) bool { return e.ID == first }); e != nil {
 		b.serveRoom(e, w, r)
 		return
 	}
+	b.cfg.Gateway().Beside(http.HandlerFunc(b.serveOther)).ServeHTTP(w, r)
+}
+
+// serveOther serves what is not below the path of an event.
+func (b *Bridge) serveOther(w http.ResponseWriter, r *http.Request) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	serve := map[string]http.HandlerFunc{"": b.enqueue, "error": b.failed, "cancel": b.cancel, "status": b.integrations}[first]
 	switch {
 	case serve == nil:

@@ -25,17 +25,18 @@ const (
 // serveRoom lets the room decide about a visitor.
 func (b *Bridge) serveRoom(e *Event, w http.ResponseWriter, r *http.Request) {
 	room, live := e.Room()
+	short := b.cfg.Gateway().Bounded(w, r) // the room's answer may be a stream
 	if room == nil || live == nil {
-		say(w, http.StatusServiceUnavailable, "The waiting room is starting", r.URL.RequestURI())
+		say(short, http.StatusServiceUnavailable, "The waiting room is starting", r.URL.RequestURI())
 		return
 	}
 	if t := r.URL.Query().Get("t"); t != "" { // before it takes a place
 		if _, ok := e.target(t); !ok {
-			say(w, http.StatusBadRequest, badTarget, "")
+			say(short, http.StatusBadRequest, badTarget, "")
 			return
 		}
 	}
-	if !b.invited(e, room, live, w, r) {
+	if !b.invited(e, room, live, short, r) {
 		return
 	}
 	b.cfg.Gateway().Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.back(e, room, live, w, r) })).ServeHTTP(w, r)
@@ -43,13 +44,13 @@ func (b *Bridge) serveRoom(e *Event, w http.ResponseWriter, r *http.Request) {
 
 // back redirects a visitor who was admitted, or whom the room does not count, to the application.
 func (b *Bridge) back(e *Event, room *anteroom.Room, live Live, w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
+	q, now, a := r.URL.Query(), time.Now(), gateway.AdmissionOf(w)
+	w = b.cfg.Gateway().Bounded(w, r)
 	target, ok := e.target(q.Get("t"))
 	if !ok {
 		say(w, http.StatusBadRequest, badTarget, "")
 		return
 	}
-	now, a := time.Now(), gateway.AdmissionOf(w)
 	n, since, counted := returns(r, now)
 	if n >= maxReturns {
 		b.warn("a connector keeps sending its visitors back: check its secret and its clock", "event", e.ID)

@@ -56,7 +56,7 @@ var limits = map[string][]string{
 	},
 	"rules/crawler": {"maxVerified", "maxImpostors", "maxPending", "maxPendingPerNetwork"},
 	"rules/geo":     {"maxFiles", "maxFileBytes"},
-	"server":        {"pushesAtOnce", "pushLook", "pushPause", "pushLongPause", "pushAgain", "pushSlack", "spanText", "spansWaiting", "spansAtOnce", "traceKeep", "maxTraceState"},
+	"server":        {"pushesAtOnce", "pushesPerHost", "pushTime", "pushLook", "pushPause", "pushLongPause", "pushAgain", "pushSlack", "spanText", "spansWaiting", "spansAtOnce", "traceKeep", "maxTraceState"},
 }
 
 // limitsPageFaults compares docs/limits.md with the constants of limits.go, with every other exported constant of the

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	mathrand "math/rand/v2"
+	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
@@ -58,12 +59,24 @@ const (
 var pushWords = [pushResults]string{"sent", "gone", "failed"}
 
 func (s *Server) newPushes(p prepared) *pushes {
-	x := &pushes{s: s, book: push.NewBook(s.link), guard: s.webhooks.guard, slots: pushSlots{hosts: map[string]int{}}, look: pushLook}
+	x := &pushes{s: s, book: push.NewBook(s.link), guard: webhook.Guard{Allow: func() []netip.Prefix { return s.opts.PushNetworks }}, slots: pushSlots{hosts: map[string]int{}}, look: pushLook}
 	if s.opts.webhookLook > 0 {
 		x.look = s.opts.webhookLook
 	}
 	x.use(p)
 	return x
+}
+
+// CheckURL returns what is wrong with an endpoint, as far as that is known without a lookup. A visitor chose it, so that
+// webhooks.allow_networks, by which operators may send inside, does not count, and is not mentioned.
+func (x *pushes) CheckURL(url string) error {
+	switch err := x.guard.CheckURL(url); {
+	case errors.Is(err, webhook.ErrRefused):
+		return errors.New("is not public")
+	case err != nil:
+		return errors.New("does not begin with https://")
+	}
+	return nil
 }
 
 // use puts a configuration in force.
@@ -310,7 +323,7 @@ func (x *pushes) post(ctx context.Context, e *push.Entry, now, until time.Time) 
 	status, header, err := x.guard.Do(r)
 	switch {
 	case errors.Is(err, webhook.ErrRefused):
-		return push.Never, 0, err
+		return push.Never, 0, errors.New("the address is not public")
 	case err != nil:
 		return push.Later, 0, err
 	}

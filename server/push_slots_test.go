@@ -94,7 +94,7 @@ func TestASilentPushServiceDelaysNobodyElse(t *testing.T) {
 	}))
 	t.Cleanup(silent.Close)
 	service := pushtest.Serve(t)
-	r := newQueue(t, loopbackAllowed+pushRoom)
+	r := newQueue(t, pushRoom, here)
 	other := strings.Replace(silent.URL, "127.0.0.1", "localhost", 1) // another host
 	const ahead = pushesPerHost + 4
 	for range ahead {
@@ -103,7 +103,7 @@ func TestASilentPushServiceDelaysNobodyElse(t *testing.T) {
 	r.waits(service.Browser())
 	eventually(t, "streams are not held", func() bool { return r.room("shop").Streams == ahead+1 })
 	begun := time.Now()
-	r.seats(loopbackAllowed+pushRoom, "50")
+	r.seats(pushRoom, "50")
 	next(t, service)
 	if late := time.Since(begun); late > 8*time.Second {
 		t.Errorf("told after %v", late)
@@ -124,7 +124,7 @@ func TestATurnThatIsOverIsNotTold(t *testing.T) {
 		t.Skip("long")
 	}
 	service := pushtest.Serve(t)
-	r := newQueue(t, loopbackAllowed+pushRoom)
+	r := newQueue(t, pushRoom, here)
 	slots := &r.s.pushes.slots
 	hosts := func(do func(host string)) {
 		for i := range pushesAtOnce {
@@ -137,7 +137,7 @@ func TestATurnThatIsOverIsNotTold(t *testing.T) {
 		}
 	})
 	cookies := r.waits(service.Browser())
-	r.seats(loopbackAllowed+pushRoom, "2")
+	r.seats(pushRoom, "2")
 	eventually(t, "nobody waits for a slot", func() bool {
 		slots.mu.Lock()
 		defer slots.mu.Unlock()

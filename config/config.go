@@ -219,7 +219,7 @@ func (c Challenge) Secret() (string, error) {
 
 // Webhooks is the key "webhooks".
 type Webhooks struct {
-	AllowNetworks []netip.Prefix `key:"allow_networks" doc:"Networks, as addresses or CIDR, that webhooks and web push may reach although they are not public, even over plain http. None by default: Anteroom refuses to connect to loopback, link-local, private and other special addresses and to those of this machine, whatever a name resolves to."`
+	AllowNetworks []netip.Prefix `key:"allow_networks" doc:"Networks, as addresses or CIDR, that webhooks may reach although they are not public, even over plain http. None by default: Anteroom refuses to connect to loopback, link-local, private and other special addresses and to those of this machine, whatever a name resolves to. Web push reaches public addresses only, because any visitor chooses them."`
 }
 
 // Site is a member of "sites".

@@ -72,7 +72,7 @@ func newChallenger(s *setup) *challenger {
 		policy: []string{page.ContentSecurityPolicy(page.View{Kind: s.Challenge.Kind, ScriptURL: s.Challenge.ScriptURL})},
 	}
 	if c.Kind != page.Work {
-		c.verifier = newVerifier(c.Challenge, s.log)
+		c.verifier = newVerifier(c.Challenge)
 	}
 	return c
 }
@@ -140,7 +140,10 @@ func (x *exchange) answered(id anteroom.ID) (came result) {
 			return
 		}
 		if c.Kind != page.Work {
-			came = c.verifier.verify(x.r.Context(), token{asked, answer, x.client, x.room})
+			var why string
+			if came, why = c.verifier.verify(x.r.Context(), token{asked, answer, x.client, x.clientIsMany(), x.room}); why != "" {
+				x.logToken(came, why)
+			}
 		} else if came = failed; int(difficulty) >= c.Difficulty && worked(asked, answer, int(difficulty)) {
 			came = solved
 		}

@@ -1,13 +1,19 @@
 package gateway
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,7 +84,7 @@ func TestHook(t *testing.T) {
 			if open {
 				broken = waived
 			}
-			v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: url, Secret: "s3cret", FailOpen: open}, nil)
+			v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: url, Secret: "s3cret", FailOpen: open})
 			for _, c := range []struct {
 				token string
 				want  result
@@ -87,7 +93,7 @@ func TestHook(t *testing.T) {
 				{"error", broken}, {"created", broken}, {"redirect", broken}, {"text", broken}, {"silent", broken}, {"number", broken}, {"large", broken}, {"cut", broken}, {"slow", broken},
 			} {
 				began := time.Now()
-				if got := v.verify(t.Context(), tokenOf(c.token)); got != c.want {
+				if got, _ := v.verify(t.Context(), tokenOf(c.token)); got != c.want {
 					t.Errorf("%.10s: %d, want %d", c.token, got, c.want)
 				}
 				if took := time.Since(began); took > 2*verifyTime {
@@ -101,8 +107,8 @@ func TestHook(t *testing.T) {
 func TestHookThatIsGone(t *testing.T) {
 	gone := "http://" + deadAddress(t)
 	for open, want := range map[bool]result{false: unverified, true: waived} {
-		v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: gone, FailOpen: open}, nil)
-		if got := v.verify(t.Context(), tokenOf("good")); got != want {
+		v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: gone, FailOpen: open})
+		if got, _ := v.verify(t.Context(), tokenOf("good")); got != want {
 			t.Errorf("open %v: %d, want %d", open, got, want)
 		}
 	}
@@ -110,8 +116,8 @@ func TestHookThatIsGone(t *testing.T) {
 
 func TestHookIsToldWhoAnswers(t *testing.T) {
 	var asked atomic.Pointer[hookQuestion]
-	v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: hook(t, &asked), Secret: "s3cret"}, nil)
-	if got := v.verify(t.Context(), tokenOf("good")); got != solved {
+	v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: hook(t, &asked), Secret: "s3cret"})
+	if got, _ := v.verify(t.Context(), tokenOf("good")); got != solved {
 		t.Fatal(got)
 	}
 	if got, want := *asked.Load(), (hookQuestion{"good", strings.Repeat("0", 32), "192.0.2.1", "shop", "1d", "example.com"}); got != want {
@@ -121,13 +127,99 @@ func TestHookIsToldWhoAnswers(t *testing.T) {
 
 // TestTooManyTokensAtOnce: whoever sends more tokens than can be verified is not let through, even if the hook may fail open.
 func TestTooManyTokensAtOnce(t *testing.T) {
-	v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: "http://127.0.0.1:0", FailOpen: true}, nil)
+	v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: "http://127.0.0.1:0", FailOpen: true})
 	for range verifyMost {
 		v.slots <- struct{}{}
 	}
-	if got := v.verify(t.Context(), tokenOf("good")); got != unverified {
+	if got, _ := v.verify(t.Context(), tokenOf("good")); got != unverified {
 		t.Errorf("%d", got)
 	}
+}
+
+// TestTokensOfOneAddress: whoever sends made-up tokens on many connections takes a few slots, and other addresses have the rest.
+func TestTokensOfOneAddress(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: "https://hook.test/", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		asked <- struct{}{}
+		<-answer
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"ok":true}`))}, nil
+	})})
+	verify := func(client string, many bool) result {
+		one := tokenOf("good")
+		one.client, one.many = netip.MustParseAddr(client), many
+		came, _ := v.verify(t.Context(), one)
+		return came
+	}
+	var under sync.WaitGroup
+	begin := func(client string, many bool) {
+		t.Helper()
+		came := make(chan result, 1)
+		under.Go(func() {
+			got := verify(client, many)
+			if came <- got; got != solved {
+				t.Errorf("%s: %d", client, got)
+			}
+		})
+		select {
+		case <-asked:
+		case got := <-came:
+			t.Fatalf("%s: %d, and nobody was asked", client, got)
+		}
+	}
+	for i := range verifyFew {
+		begin(fmt.Sprintf("2001:db8::%d", i+1), false)
+	}
+	refused := make(chan result, 1)
+	go func() { refused <- verify("2001:db8::ffff", false) }()
+	select {
+	case got := <-refused:
+		if got != unverified {
+			t.Errorf("%d", got)
+		}
+	case <-asked:
+		t.Errorf("more than %d tokens of one network are being verified", verifyFew)
+	}
+	begin("2001:db8:0:1::1", false)
+	for range verifyFew + 1 {
+		begin("192.0.2.1", true) // a proxy that names no client
+	}
+	close(answer)
+	under.Wait()
+	go func() { <-asked }()
+	if got := verify("2001:db8::1", false); got != solved {
+		t.Errorf("afterwards: %d", got)
+	}
+}
+
+// TestLinesAboutTokens: what clients send does not fill the log, and one that hangs up is no fault of the other side.
+func TestLinesAboutTokens(t *testing.T) {
+	v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: "http://127.0.0.1:0", FailOpen: true})
+	if came, why := v.verify(t.Context(), tokenOf("good")); came != waived || why == "" {
+		t.Errorf("%d %q", came, why)
+	}
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if came, why := v.verify(gone, tokenOf("good")); came != unverified || why != "" {
+		t.Errorf("a client that has left: %d %q", came, why)
+	}
+	var log bytes.Buffer
+	down := roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("down") })
+	inChallenge(t, nil, func(b booth) {
+		ann := b.guest()
+		m := regexp.MustCompile(`data-cdata="([0-9a-f]{32})" data-cookie="([^"]+)"`).FindStringSubmatch(ann.get("/").Body.String())
+		if m == nil {
+			t.Fatal("nothing is asked")
+		}
+		for range linesPerSecond + 50 {
+			ann.with(m[2] + "=" + m[1] + ".good")
+		}
+		if n := strings.Count(log.String(), "a token could not be verified"); n < linesPerSecond/2 || n > linesPerSecond {
+			t.Errorf("%d lines in a second", n)
+		}
+	}, func(c *Config) {
+		c.Challenge = Challenge{Kind: page.Hook, VerifyURL: "https://hook.test/", ScriptURL: "https://check.test/widget.js", Transport: down}
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
 }
 
 func TestVisitorsWithAGoodTokenAreAdmitted(t *testing.T) {

@@ -3,9 +3,9 @@ package gateway
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom/page"
@@ -17,6 +17,7 @@ const (
 	verifyTime  = 3 * time.Second
 	verifyBytes = 64 << 10
 	verifyMost  = 64 // at once
+	verifyFew   = 8  // of these, tokens of one address (an IPv6 /64): whoever sends made-up ones takes the slots of no other address
 	tokenBytes  = 2048
 )
 
@@ -25,45 +26,51 @@ type verifier struct {
 	Challenge
 	client http.Client
 	slots  chan struct{}
-	log    *slog.Logger
+	under  *limiters[netip.Addr]
 }
 
 // token is what a visitor's browser answers, and of whom.
 type token struct {
 	question, text string
 	client         netip.Addr
+	many           bool // the address is that of many visitors
 	room           *room
 }
 
-func newVerifier(c Challenge, log *slog.Logger) *verifier {
-	v := &verifier{Challenge: c, slots: make(chan struct{}, verifyMost), log: log}
+func newVerifier(c Challenge) *verifier {
+	v := &verifier{Challenge: c, slots: make(chan struct{}, verifyMost), under: newLimiters[netip.Addr]()}
 	v.client = http.Client{Transport: c.Transport, Timeout: verifyTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return v
 }
 
-// verify asks about a token.
-func (v *verifier) verify(ctx context.Context, t token) result {
+// verify asks about a token. It says why when the other side could not be asked, or has not answered the question.
+func (v *verifier) verify(ctx context.Context, t token) (came result, why string) {
 	if t.text == "" || len(t.text) > tokenBytes {
-		return failed
+		return failed, ""
+	}
+	if t.client.IsValid() && !t.many {
+		key := addressKey(t.client)
+		if !v.under.enter(key, verifyFew, patience{by: time.Now(), count: new(atomic.Int64)}) { // at once
+			return unverified, ""
+		}
+		defer v.under.leave(key)
 	}
 	select {
 	case v.slots <- struct{}{}:
 		defer func() { <-v.slots }()
 	default:
-		return unverified
+		return unverified, ""
 	}
-	came, why := v.ask(ctx, t)
-	if came != unverified {
-		return came
+	came, why = v.ask(ctx, t)
+	switch {
+	case came != unverified:
+		return came, ""
+	case ctx.Err() != nil: // the visitor has left, which is no fault of the other side
+		return unverified, ""
+	case v.FailOpen:
+		return waived, why
 	}
-	open := v.FailOpen && ctx.Err() == nil // not for a visitor who has left, which is no fault of the other side
-	if v.log != nil {
-		v.log.Warn("a token could not be verified", "url", v.VerifyURL, "error", why, "solved", open)
-	}
-	if open {
-		return waived
-	}
-	return unverified
+	return unverified, why
 }
 
 // ask does. It says why when the result is unverified.

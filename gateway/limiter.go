@@ -139,12 +139,14 @@ type inLimiters struct {
 	origin    *origin
 }
 
+// clientIsMany reports whether the client's address is that of a trusted proxy that names no client: it stands for many.
+func (x *exchange) clientIsMany() bool { return x.trusted && x.client == x.peer }
+
 // enterLimiters waits until address, session and origin have room for one more request. When they
 // do not in time, it answers the visitor, who keeps the place, and returns false.
 func (x *exchange) enterLimiters() bool {
 	s, wait := x.s, x.patience(x.start.Add(limiterTime))
-	// A trusted proxy that names no client stands for many.
-	if s.MaxPerAddress > 0 && x.client.IsValid() && !(x.trusted && x.client == x.peer) {
+	if s.MaxPerAddress > 0 && x.client.IsValid() && !x.clientIsMany() {
 		key := addressKey(x.client)
 		if !x.g.addresses.enter(key, s.MaxPerAddress, wait) {
 			return x.turnBack(refusal{http.StatusTooManyRequests, "Too many requests from your address are under way; please try again", false})

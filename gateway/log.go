@@ -109,3 +109,10 @@ func (x *exchange) logProof(err error) {
 		log.LogAttrs(context.Background(), slog.LevelError, "proof", slog.String("room", x.room.Name), slog.String("error", err.Error()))
 	}
 }
+
+// logToken says that nobody could say whether a token is good.
+func (x *exchange) logToken(came result, why string) {
+	if log := x.s.log; log != nil && x.g.lines.allow(x.s.now()) {
+		log.Warn("a token could not be verified", "url", x.s.challenge.VerifyURL, "error", why, "solved", came == waived)
+	}
+}

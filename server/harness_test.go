@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,8 +83,9 @@ type running struct {
 	log    *logbook
 	s      *Server
 	origin *httptest.Server
-	end    func() error // stops it and returns what Run returned; safe to call twice
-	broken bool         // the test has closed the store, and Run says that the end is not on record
+	push   []netip.Prefix // networks of push services
+	end    func() error   // stops it and returns what Run returned; safe to call twice
+	broken bool           // the test has closed the store, and Run says that the end is not on record
 }
 
 // listenAnywhere are the addresses of every test.
@@ -136,6 +138,7 @@ func (r *running) replace(name, content string) {
 
 func (r *running) options() Options {
 	return Options{
+		PushNetworks: r.push,
 		Load: func() (config.Config, error) {
 			return config.Load(config.LoadOptions{File: r.file, Check: Check, CheckSecret: CheckSecret})
 		},

@@ -175,7 +175,7 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 		return s.manage.Redeem(ctx, r.Room, r.Event, r.Code, r.By, placed) // there is no manager yet
 	}
 	gw.LaneCodes = func(room anteroom.RoomID) bool { return s.manage.HasLaneCodes(room) }
-	gw.Push = gateway.Push{Book: s.pushes.book, Key: s.pushes.key.Load(), CheckURL: s.webhooks.CheckURL, Webhook: s.pushes.hears}
+	gw.Push = gateway.Push{Book: s.pushes.book, Key: s.pushes.key.Load(), CheckURL: s.pushes.CheckURL, Webhook: s.pushes.hears}
 	gw.Accounts, gw.AccountKeys = account.Places{Space: s.link}, s.accounts
 	gw.Sessions, gw.Former = s.bridgeSessions(p.cfg, next.rooms), s.formerRooms(next.rooms)
 	before := s.rooms()

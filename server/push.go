@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	mathrand "math/rand/v2"
+	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
@@ -21,7 +22,10 @@ import (
 )
 
 const (
-	pushesAtOnce = 16 // requests to push services under way
+	pushesAtOnce  = 64 // attempts under way
+	pushesPerHost = 16 // of these, to one host: a push service gets as many, and a server that never answers holds no more
+	// pushTime bounds an attempt: an endpoint is a visitor's choice and may never answer.
+	pushTime = 3 * time.Second
 	// pushAgain is after how long a visitor's place is looked for again.
 	pushAgain = 5 * time.Second
 	// pushLook is how long a page that the visitor looks at has to enter before its browser is told.
@@ -39,7 +43,7 @@ type pushes struct {
 	book  *push.Book
 	key   atomic.Pointer[push.Key]
 	guard webhook.Guard
-	under chan struct{} // has room for as many requests as may be under way
+	slots pushSlots
 	sent  [pushResults]atomic.Uint64
 	look  time.Duration
 }
@@ -55,12 +59,24 @@ const (
 var pushWords = [pushResults]string{"sent", "gone", "failed"}
 
 func (s *Server) newPushes(p prepared) *pushes {
-	x := &pushes{s: s, book: push.NewBook(s.link), guard: s.webhooks.guard, under: make(chan struct{}, pushesAtOnce), look: pushLook}
+	x := &pushes{s: s, book: push.NewBook(s.link), guard: webhook.Guard{Allow: func() []netip.Prefix { return s.opts.PushNetworks }}, slots: pushSlots{hosts: map[string]int{}}, look: pushLook}
 	if s.opts.webhookLook > 0 {
 		x.look = s.opts.webhookLook
 	}
 	x.use(p)
 	return x
+}
+
+// CheckURL returns what is wrong with an endpoint, as far as that is known without a lookup. A visitor chose it, so that
+// webhooks.allow_networks, by which operators may send inside, does not count, and is not mentioned.
+func (x *pushes) CheckURL(url string) error {
+	switch err := x.guard.CheckURL(url); {
+	case errors.Is(err, webhook.ErrRefused):
+		return errors.New("is not public")
+	case err != nil:
+		return errors.New("does not begin with https://")
+	}
+	return nil
 }
 
 // use puts a configuration in force.
@@ -216,21 +232,9 @@ func (x *pushes) call(ctx context.Context, e *push.Entry, sender *webhook.Sender
 	log := x.s.log.With("visitor", e.Ticket.ID.Reference(), "service", hostOf(e.Subscription.Endpoint))
 	wait(ctx, x.look)
 	for pause := pushPause; ctx.Err() == nil; pause = min(2*pause, pushLongPause) {
-		now := time.Now()
-		if x.standing(ctx, room, e) == pushOver {
-			x.drop(ctx, e)
-			return
-		}
-		answer, after, err := push.Later, time.Duration(0), errors.New("it was not reached in time")
-		switch {
-		case !now.Before(until):
-			answer = push.Never
-		case e.Visitor != "":
-			answer, err = x.tell(ctx, e, now, until, sender)
-		default:
-			answer, after, err = x.post(ctx, e, now, until)
-		}
+		answer, after, err := x.attempt(ctx, room, e, until, pause > pushPause, sender)
 		switch answer {
+		case pushNeedless:
 		case push.Sent:
 			x.sent[pushSent].Add(1)
 		case push.Gone:
@@ -248,6 +252,37 @@ func (x *pushes) call(ctx context.Context, e *push.Entry, sender *webhook.Sender
 		x.drop(ctx, e)
 		return
 	}
+}
+
+// pushNeedless is an attempt that was not made: the visitor has entered.
+const pushNeedless push.Answer = -1
+
+// attempt makes one attempt while the turn is on.
+func (x *pushes) attempt(ctx context.Context, room *node.Room, e *push.Entry, until time.Time, retry bool, sender *webhook.Sender) (push.Answer, time.Duration, error) {
+	late := errors.New("it was not reached in time")
+	if e.Visitor == "" {
+		waiting, stop := context.WithDeadline(ctx, until)
+		defer stop()
+		host := slotHost(e.Subscription.Endpoint)
+		if x.slots.take(waiting, host, retry) != nil {
+			return push.Never, 0, late
+		}
+		defer x.slots.give(host)
+		ctx, stop = context.WithTimeout(ctx, pushTime)
+		defer stop()
+	}
+	// The wait for a slot may have been long.
+	now := time.Now()
+	switch {
+	case x.standing(ctx, room, e) == pushOver:
+		return pushNeedless, 0, nil
+	case !now.Before(until):
+		return push.Never, 0, late
+	case e.Visitor != "":
+		answer, err := x.tell(ctx, e, now, until, sender)
+		return answer, 0, err
+	}
+	return x.post(ctx, e, now, until)
 }
 
 // tell hands the turn to the queues of the webhooks that hear of it, which try for a day.
@@ -274,14 +309,8 @@ func (x *pushes) hears(id anteroom.RoomID) bool {
 	})
 }
 
-// post makes one attempt.
+// post sends to a push service.
 func (x *pushes) post(ctx context.Context, e *push.Entry, now, until time.Time) (push.Answer, time.Duration, error) {
-	select {
-	case x.under <- struct{}{}:
-		defer func() { <-x.under }()
-	case <-ctx.Done():
-		return push.Later, 0, ctx.Err()
-	}
 	message, err := e.Message(until)
 	if err != nil {
 		return push.Never, 0, err
@@ -294,7 +323,7 @@ func (x *pushes) post(ctx context.Context, e *push.Entry, now, until time.Time) 
 	status, header, err := x.guard.Do(r)
 	switch {
 	case errors.Is(err, webhook.ErrRefused):
-		return push.Never, 0, err
+		return push.Never, 0, errors.New("the address is not public")
 	case err != nil:
 		return push.Later, 0, err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -69,10 +70,15 @@ func next(t *testing.T, s *pushtest.Service) pushtest.Message {
 	return pushtest.Message{}
 }
 
-// newQueue is a server whose only seat is taken.
-func newQueue(t *testing.T, yaml string) (r *running) {
+// here is the network of the push services of tests.
+var here = netip.MustParsePrefix("127.0.0.0/8")
+
+// newQueue is a server whose only seat is taken. Its push services may be in the networks.
+func newQueue(t *testing.T, yaml string, networks ...netip.Prefix) (r *running) {
 	t.Helper()
-	r = prepareServer(t, listenAnywhere+yaml).impatient()
+	r = prepareServer(t, listenAnywhere+yaml)
+	r.push = networks
+	r.impatient()
 	if a := r.visit("/"); !a.isIn() {
 		t.Fatal("the first visitor waits")
 	}
@@ -119,11 +125,11 @@ func TestAVisitorIsToldByWebPush(t *testing.T) {
 		t.Skip("long")
 	}
 	service := pushtest.Serve(t)
-	r := newQueue(t, loopbackAllowed+pushRoom)
+	r := newQueue(t, pushRoom, here)
 	begun := time.Now()
 	r.waits(service.Browser())
 	later := r.visit("/") // somebody behind, who looks at the page
-	r.seats(loopbackAllowed+pushRoom, "2")
+	r.seats(pushRoom, "2")
 	m := next(t, service)
 	p := readPushed(t, m)
 	if p.Title != "It’s your turn" || p.Text != "Your turn is kept until {}." || p.Lang != "en-US" || m.Key != r.s.pushes.key.Load().Public() || !strings.HasPrefix(m.Contact, "https://127.0.0.1") {
@@ -137,7 +143,7 @@ func TestAVisitorIsToldByWebPush(t *testing.T) {
 	// No seat is idle for somebody who is not here.
 	eventually(t, "the visitor who is there is not let in", func() bool { return r.visit("/", later.Cookies()...).isIn() })
 	third := r.visit("/") // and somebody behind again
-	r.seats(loopbackAllowed+pushRoom, "3")
+	r.seats(pushRoom, "3")
 	eventually(t, "the visitor is not let in", func() bool { return r.enters(p.URL) })
 	if r.visit("/", third.Cookies()...).isIn() {
 		t.Error("somebody who came later is let in before")
@@ -207,11 +213,11 @@ func TestAVisitorWhoIsThereIsNotTold(t *testing.T) {
 		t.Skip("long")
 	}
 	service := pushtest.Serve(t)
-	r := newQueue(t, loopbackAllowed+pushRoom)
+	r := newQueue(t, pushRoom, here)
 	r.s.pushes.look = 3 * time.Second
 	cookies := r.waits(service.Browser())
 	eventually(t, "no stream is held", func() bool { return r.room("shop").Streams == 1 })
-	r.seats(loopbackAllowed+pushRoom, "2")
+	r.seats(pushRoom, "2")
 	eventually(t, "the stream does not hear of the turn", func() bool { return r.room("shop").Streams == 0 })
 	eventually(t, "the visitor is not let in", func() bool { return r.visit("/", cookies...).isIn() })
 	eventually(t, "the subscription stays", func() bool { return r.s.pushes.book.Len() == 0 })
@@ -227,7 +233,9 @@ func TestNobodyIsToldWhileTheRoomIsHeld(t *testing.T) {
 	}
 	service := pushtest.Serve(t)
 	held := loopbackAllowed + strings.Replace(pushRoom, "web_push: true", "web_push: true, queue_all: true", 1)
-	r := prepareServer(t, listenAnywhere+held).impatient()
+	r := prepareServer(t, listenAnywhere+held)
+	r.push = []netip.Prefix{here}
+	r.impatient()
 	r.waits(service.Browser())
 	eventually(t, "no stream is held", func() bool { return r.room("shop").Streams == 1 })
 	if got := service.Tries(); got != 0 {
@@ -244,7 +252,7 @@ func TestAVisitorWhoLeavesIsNotTold(t *testing.T) {
 		t.Skip("long")
 	}
 	service := pushtest.Serve(t)
-	r := newQueue(t, loopbackAllowed+pushRoom)
+	r := newQueue(t, pushRoom, here)
 	cookies := r.waits(service.Browser())
 	at := "http://" + r.s.Addresses().Visitors[0]
 	req, err := http.NewRequest("POST", at+"/?__anteroom=leave", nil)
@@ -256,7 +264,7 @@ func TestAVisitorWhoLeavesIsNotTold(t *testing.T) {
 		t.Fatal(a.StatusCode, a.body)
 	}
 	eventually(t, "the subscription stays", func() bool { return r.s.pushes.book.Len() == 0 })
-	r.seats(loopbackAllowed+pushRoom, "2")
+	r.seats(pushRoom, "2")
 	if a := r.subscribe(service.Browser(), cookies); a.StatusCode != http.StatusConflict {
 		t.Errorf("a place that was given up: %d %s", a.StatusCode, a.body)
 	}
@@ -271,7 +279,7 @@ func TestWebPushSurvivesARestartAndABusyService(t *testing.T) {
 		t.Skip("long")
 	}
 	service := pushtest.Serve(t)
-	r := newQueue(t, loopbackAllowed+pushRoom)
+	r := newQueue(t, pushRoom, here)
 	r.waits(service.Browser())
 	if err := r.end(); err != nil {
 		t.Fatal(err)
@@ -290,7 +298,7 @@ func TestWebPushSurvivesARestartAndABusyService(t *testing.T) {
 	if got := service.Tries(); got != 0 {
 		t.Errorf("told %d times, with no seat free", got)
 	}
-	r.seats(loopbackAllowed+pushRoom, "2")
+	r.seats(pushRoom, "2")
 	p := readPushed(t, next(t, service))
 	if got := service.Tries(); got != 3 {
 		t.Errorf("%d attempts", got)
@@ -310,9 +318,9 @@ func TestSubscriptionsThatAreOverAreRemoved(t *testing.T) {
 	for _, status := range []int{http.StatusNotFound, http.StatusGone, http.StatusForbidden} {
 		service := pushtest.Serve(t)
 		service.Answer(func(int) (int, int) { return status, 0 })
-		r := newQueue(t, loopbackAllowed+pushRoom)
+		r := newQueue(t, pushRoom, here)
 		r.waits(service.Browser())
-		r.seats(loopbackAllowed+pushRoom, "2")
+		r.seats(pushRoom, "2")
 		eventually(t, "the subscription stays", func() bool { return r.s.pushes.book.Len() == 0 })
 		if got := service.Tries(); got != 1 {
 			t.Errorf("%d: %d attempts", status, got)
@@ -321,9 +329,11 @@ func TestSubscriptionsThatAreOverAreRemoved(t *testing.T) {
 	}
 }
 
-// What a visitor posts leads nowhere inside, and changes nothing when it is refused.
+// What a visitor posts leads nowhere inside, not even to what webhooks may reach, and changes nothing when it is refused.
 func TestSubscriptionsAreChecked(t *testing.T) {
-	r := newQueue(t, pushRoom)
+	inside := pushtest.Serve(t)
+	allowed := "webhooks: {allow_networks: [127.0.0.0/8, \"::1\", 10.0.0.0/8, 169.254.0.0/16]}\n" + pushRoom
+	r := newQueue(t, allowed)
 	cookies := r.visit("/").Cookies()
 	good := pushtest.NewBrowser(t, "https://push.example.net/p/1")
 	for _, c := range []struct {
@@ -334,6 +344,7 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 		says     string
 	}{
 		{"http://push.example.net/p/1", cookies, nil, 400, "https://"},
+		{inside.URL + "/p/1", cookies, nil, 400, "https://"},
 		{"https://127.0.0.1/p/1", cookies, nil, 400, "not public"},
 		{"https://[::1]/p/1", cookies, nil, 400, "not public"},
 		{"https://169.254.169.254/latest/meta-data", cookies, nil, 400, "not public"},
@@ -373,12 +384,12 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 		t.Errorf("switched off: %d, %d subscriptions", a.StatusCode, r.s.pushes.book.Len())
 	}
 	// A name that leads inside is found out when it is connected to.
-	inside := pushtest.NewBrowser(t, "https://localhost/p/1")
-	if a := r.subscribe(inside, cookies); a.StatusCode != 204 {
+	_, port, _ := strings.Cut(strings.TrimPrefix(inside.URL, "http://"), ":")
+	if a := r.subscribe(pushtest.NewBrowser(t, "https://localhost:"+port+"/p/1"), cookies); a.StatusCode != 204 {
 		t.Fatal(a.StatusCode)
 	}
-	r.seats(pushRoom, "2")
-	if line := r.log.await(t, 0, "a web push message could not be sent"); !strings.Contains(line, "may not be reached") || strings.Contains(line, "/p/1") {
+	r.seats(allowed, "2")
+	if line := r.log.await(t, 0, "a web push message could not be sent"); !strings.Contains(line, "the address is not public") || strings.Contains(line, "/p/1") {
 		t.Errorf("%s", line)
 	}
 	eventually(t, "the subscription stays", func() bool { return r.s.pushes.book.Len() == 0 })
@@ -416,9 +427,11 @@ func TestOneNodeTellsByWebPush(t *testing.T) {
 		t.Skip("long")
 	}
 	service := pushtest.Serve(t)
-	r, core := prepareCore(t, loopbackAllowed+pushRoom)
+	r, core := prepareCore(t, pushRoom)
+	r.push = []netip.Prefix{here}
 	r.impatient()
-	second := prepareEdge(t, core, clusterSecret, loopbackAllowed)
+	second := prepareEdge(t, core, clusterSecret, "")
+	second.push = r.push
 	second.impatient()
 	eventually(t, "nobody is let in", func() bool { return r.visit("/").isIn() })
 	second.waits(service.Browser())

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -49,6 +50,9 @@ type Options struct {
 	NewJournal bool
 	// Inherited are listeners that another process passed on; nil means none.
 	Inherited *Inheritance
+	// PushNetworks are networks that web push may reach although they are not public, even over plain HTTP. Any visitor chooses where
+	// messages go, so only tests set it, and no configuration can; nil means none.
+	PushNetworks []netip.Prefix
 
 	resolver crawler.Resolver // of crawlers' names; nil means the system's
 	// For tests: how long conditions last before webhooks report them, and how often they are checked.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -34,12 +35,17 @@ type process struct {
 // spawn starts a command of the binary.
 func spawn(t *testing.T, file string, environment []string, args ...string) *process {
 	t.Helper()
+	return spawnProgram(t, os.Getenv(binaryVariable), file, environment, args...)
+}
+
+func spawnProgram(t *testing.T, program, file string, environment []string, args ...string) *process {
+	t.Helper()
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p := &process{Cmd: exec.Command(os.Getenv(binaryVariable), args...), file: file, ended: make(chan struct{})}
+	p := &process{Cmd: exec.Command(program, args...), file: file, ended: make(chan struct{})}
 	p.Stdout, p.Stderr = out, out
 	p.Env = append(os.Environ(), environment...)
 	if err := p.Start(); err != nil {
@@ -106,6 +112,7 @@ type gate struct {
 	rooms   string
 
 	environment []string // of the process, beside the caller's
+	program     string   // instead of the binary
 }
 
 // startGate starts a gateway before a new origin. Rooms is the list of rooms as YAML, without
@@ -197,7 +204,7 @@ func (g *gate) configure(rooms string) {
 // start starts the process and waits until it is ready.
 func (g *gate) start() {
 	g.t.Helper()
-	g.process = spawn(g.t, filepath.Join(g.dir, "log"), g.environment, "run", "--config", g.file())
+	g.process = spawnProgram(g.t, cmp.Or(g.program, os.Getenv(binaryVariable)), filepath.Join(g.dir, "log"), g.environment, "run", "--config", g.file())
 	g.pids = append(g.pids, g.process.Process.Pid)
 	g.waitReady()
 }

@@ -172,6 +172,10 @@ func TestFormOfAWaitingVisitorIsSentOnce(t *testing.T) {
 	if got := b.text("#unsent"); got != "Your form will be sent when it is your turn. Keep this page open." {
 		t.Errorf("the page says %q", got)
 	}
+	// A link opens beside the page, which keeps the form.
+	if got := eval[string](b, `(a => (addEventListener('click', e => e.preventDefault()), a.click(), a.target))(document.querySelector('a[href*="__anteroom=move"]'))`); got != "_blank" {
+		t.Errorf("a link has the target %q", got)
+	}
 	inside.leave()
 	b.becomes(40*time.Second, `document.title.startsWith('Your cart') && document.body.innerText.includes('Dawn mug')`)
 	sent := func() string {

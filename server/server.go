@@ -98,6 +98,8 @@ type Server struct {
 	endLife context.CancelFunc
 	handed  atomic.Bool   // the listeners are another process's now
 	over    chan struct{} // closed with handed: Run ends
+	leaves  chan struct{} // closed when this core is to be removed, see leave
+	left    chan struct{} // closed when it may be
 	program string        // where this program stood when it began; a new version stands there later
 
 	visitors  []net.Listener
@@ -114,6 +116,7 @@ type Server struct {
 		sync.Mutex
 		ready      bool
 		stopping   bool
+		leaving    bool // leaves is closed
 		reloadedAt time.Time
 		reloadErr  error
 		reloads    uint64
@@ -130,7 +133,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan []byte, 1), over: make(chan struct{}), bridges: bridges{}}
+	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan []byte, 1), over: make(chan struct{}), leaves: make(chan struct{}), left: make(chan struct{}), bridges: bridges{}}
 	s.crowds.s = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -126,6 +126,12 @@ type Server struct {
 // KeyFile is where a process with this data directory keeps its keys.
 func KeyFile(data string) string { return filepath.Join(data, "keys.json") }
 
+// IsCluster reports whether a data directory belongs to a node of a cluster, whose keys are in the store of the cluster. Its key
+// file is read at the first start only.
+func IsCluster(data string) bool {
+	return natslink.IsClusters(clusterDir(data)) && !wasStandalone(data)
+}
+
 // New opens the store, starts the node and binds the listeners. On an error nothing is
 // left open.
 func New(ctx context.Context, o Options) (_ *Server, err error) {

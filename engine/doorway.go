@@ -70,6 +70,8 @@ type Doorway struct {
 
 	heardBy anteroom.Time // when the newest message left that the site has confirmed
 	empty   bool          // the site was told that nothing is here
+	over    bool          // the process ends, see End
+	last    uint64        // the term of the site to which the last message was said
 	spoke   anteroom.Time // the last message to the site
 	silence anteroom.Time // when the site was spoken to first without an answer; 0 when it has answered
 	heard   anteroom.Time // ToDoor.Now, the newest
@@ -304,6 +306,7 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	if len(x.unsent) == 0 && len(m.Polls) == len(x.polls.items) {
 		m.Told = x.term
 	}
+	x.last = m.Told
 	m.Batch, m.Touches = x.door.TakeTouches()
 	m.Ages = x.door.ages(now, m.Touches)
 	x.sent.add(m.Batch, e)
@@ -357,7 +360,27 @@ func (x *Doorway) unconfirmed() bool {
 }
 
 // inhabited says that the site must not take this door for gone.
-func (x *Doorway) inhabited() bool { return x.asks.open+len(x.streams)+x.door.known.len() > 0 }
+func (x *Doorway) inhabited() bool {
+	if x.over {
+		return len(x.door.touches.items) > maxTouches // else the next message has the last requests of all sessions
+	}
+	return x.asks.open+len(x.streams)+x.door.known.len() > 0
+}
+
+// lastWordAgain is after how long without an answer the last word is said again.
+const lastWordAgain = 200 * time.Millisecond
+
+// End says that the door admits nobody any more, because its process ends. Take then tells the site so, which holds no
+// seats for what it would not hear of. It reports whether the site has confirmed that; call it again until then.
+func (x *Doorway) End(now anteroom.Time) (confirmed bool) {
+	x.over = true
+	said := x.empty && x.last == x.term // a successor does not take what was said to the one before for the last word
+	if x.spoke == 0 || said && x.silence == 0 {
+		return true
+	}
+	x.news = x.news || !said || now.Sub(x.spoke) >= lastWordAgain
+	return false
+}
 
 // Idle reports that the door needs no ticks before the next request.
 func (x *Doorway) Idle() bool {

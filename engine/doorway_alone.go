@@ -280,7 +280,7 @@ func (x *Doorway) Standing(now anteroom.Time, t anteroom.Ticket) int {
 		end = s.SessionEnd(t.AcceptedAt)
 	}
 	switch {
-	case x.door.known.find(&t.ID) != 0:
+	case x.door.known.find(&t.ID) != 0 && !x.over:
 		return 3
 	case ended:
 		return 0

@@ -16,6 +16,7 @@ import (
 type witness struct {
 	number, node uint64
 	heard        anteroom.Time // when the newest message left it
+	latest       bool          // heard is when the process before may have heard it last; see restoredDoors
 	over         anteroom.Time // when another process of the node was heard of; 0 while none was
 	told         bool          // has spoken to this process of the site, of all sessions that it has let in
 	empty        bool
@@ -57,10 +58,12 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 	if s.term != 0 && m.Told == s.term {
 		s.gather(d)
 	}
-	if said < d.heard {
+	// A door that knows of this process has said nothing later to the one before.
+	sure := d.latest && s.term != 0 && m.Told == s.term
+	if said < d.heard && !sure {
 		return // it was overtaken by a later one
 	}
-	d.heard, d.empty, d.over = said, m.Empty, 0
+	d.heard, d.latest, d.empty, d.over = said, false, m.Empty, 0
 	d.told = d.told || len(m.Touches) < maxTouches
 	if s.term != 0 && (d.recorded == 0 || now.Sub(d.recorded) >= recordDoor) {
 		d.recorded = now
@@ -219,7 +222,7 @@ func (s *Site) restoredDoors() (over anteroom.Time) {
 	over = s.recorded
 	for _, d := range s.doors {
 		on := d.heard
-		if d.heard = on.Add(recordDoor); s.until(&d).Add(s.settings.SessionDuration) >= s.recorded {
+		if d.heard, d.latest = on.Add(recordDoor), true; s.until(&d).Add(s.settings.SessionDuration) >= s.recorded {
 			over = min(over, on)
 			rest = append(rest, d)
 		}

@@ -58,8 +58,11 @@ func contents(s *State) any {
 // keyStore are keys that only remember.
 type keyStore struct{ now, before string }
 
-func (k *keyStore) Rotate(context.Context) error { k.before, k.now = k.now, k.now+"'"; return nil }
-func (k *keyStore) Export() ([]byte, error)      { return []byte(k.now), nil }
+func (k *keyStore) Rotate(context.Context, bool) error {
+	k.before, k.now = k.now, k.now+"'"
+	return nil
+}
+func (k *keyStore) Export() ([]byte, error) { return []byte(k.now), nil }
 func (k *keyStore) Import(_ context.Context, b []byte) error {
 	k.now = string(b)
 	return nil

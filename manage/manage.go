@@ -117,7 +117,8 @@ const TouchTaken = "taken"
 
 // Keys are the ticket keys.
 type Keys interface {
-	Rotate(ctx context.Context) error
+	// Rotate makes a new key. With forget, no earlier one opens tickets any more.
+	Rotate(ctx context.Context, forget bool) error
 	// Export returns the keys for a backup, Check says whether something is such a copy, and
 	// Import puts it in their place.
 	Export() ([]byte, error)

@@ -451,16 +451,21 @@ func (m *Manager) DeleteToken(ctx context.Context, by Caller, id TokenID) error 
 	})
 }
 
-// RotateKeys makes a new ticket key. No visitor loses a place.
-func (m *Manager) RotateKeys(ctx context.Context, by Caller) error {
+// RotateKeys makes a new ticket key. No visitor loses a place, unless the earlier keys are to be forgotten: then every visitor
+// starts over.
+func (m *Manager) RotateKeys(ctx context.Context, by Caller, forget bool) error {
 	if err := by.need(Admin, "", ""); err != nil {
 		return err
 	}
 	if m.cfg.Keys == nil {
 		return anteroom.Errorf(anteroom.Unavailable, "this process has no ticket keys of its own")
 	}
-	if err := m.act(ctx, by, "keys.rotate", "", "", "", nil); err != nil {
+	var what any
+	if forget {
+		what = map[string]bool{"forget": true}
+	}
+	if err := m.act(ctx, by, "keys.rotate", "", "", "", what); err != nil {
 		return err
 	}
-	return m.cfg.Keys.Rotate(ctx)
+	return m.cfg.Keys.Rotate(ctx, forget)
 }

@@ -66,7 +66,7 @@ func TestPermissions(t *testing.T) {
 		{"editor of the zone makes a list", func() error { _, err := m.CreateList(ctx, as(Edit, zone, ""), anteroom.List{}); return err }(), anteroom.Denied},
 		{"editor makes a token", func() error { _, _, err := m.CreateToken(ctx, as(Edit, "", ""), TokenSpec{}); return err }(), anteroom.Denied},
 		{"editor sees tokens", func() error { _, err := m.Tokens(as(Edit, "", "")); return err }(), anteroom.Denied},
-		{"editor rotates keys", m.RotateKeys(ctx, as(Edit, "", "")), anteroom.Denied},
+		{"editor rotates keys", m.RotateKeys(ctx, as(Edit, "", ""), false), anteroom.Denied},
 		{"editor reads the log", func() error { _, err := m.Audit(ctx, as(Edit, "", ""), 0, 0); return err }(), anteroom.Denied},
 		{"editor verifies the log", func() error { _, _, err := m.VerifyAudit(ctx, as(Edit, "", "")); return err }(), anteroom.Denied},
 		{"editor restores", func() error { _, err := m.Restore(ctx, as(Edit, "", ""), newReader(nil)); return err }(), anteroom.Denied},

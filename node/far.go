@@ -72,6 +72,17 @@ func (r *far) ticked(anteroom.Time) {
 
 func (r *far) idle() bool { return r.doorway.Idle() }
 
+// end has the door say its last word, and reports whether the site has confirmed it.
+func (r *far) end() (confirmed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.machine == nil || r.doorway.End(r.now()) {
+		return true
+	}
+	r.shard.say(r, true)
+	return false
+}
+
 func (r *far) admitNow(ctx context.Context, n int) (int, error) {
 	return r.of.client.AdmitNow(ctx, r.id, n)
 }

@@ -347,7 +347,6 @@ func (x *member) lost(role string) {
 
 // run takes part in the cluster until ctx ends.
 func (x *member) run(ctx context.Context) error {
-	defer x.node.releaseRooms() // the site gets no more requests
 	var stops []func()
 	defer func() {
 		for _, stop := range stops {
@@ -377,8 +376,11 @@ func (x *member) run(ctx context.Context) error {
 		}
 	}
 	var work sync.WaitGroup
+	// The doors go on until those who have taken the roles have heard their last words.
+	speaking, silence := context.WithCancel(context.WithoutCancel(ctx))
+	defer silence()
 	for _, s := range x.shards {
-		work.Go(func() { s.run(ctx) })
+		work.Go(func() { s.run(speaking) })
 	}
 	// A node that leaves hands its roles over, but its doors go on until ctx ends.
 	holding, release := context.WithCancel(ctx)
@@ -396,6 +398,8 @@ func (x *member) run(ctx context.Context) error {
 	work.Go(func() { x.announce(ctx, sync.OnceFunc(func() { close(named) }), release) })
 	work.Go(func() { x.keepLong(ctx) })
 	work.Go(func() {
+		defer silence()
+		defer x.sayLastWords()
 		select {
 		// Roles only after the name is known to be this site's own: two sites with one name would spend the same units.
 		case <-named:
@@ -404,9 +408,32 @@ func (x *member) run(ctx context.Context) error {
 		if err := x.roles.Run(holding); err != nil && holding.Err() == nil {
 			x.log.Error("this node no longer holds roles", "error", err)
 		}
+		<-ctx.Done() // roles may have been handed over before
 	})
 	work.Wait()
 	return nil
+}
+
+// lastWordsWithin bounds how long a node that stops waits for its site to have heard its doors.
+const lastWordsWithin = time.Second
+
+// sayLastWords tells the site that the doors here admit nobody any more. Without that, it holds the seats of all whom they
+// may be admitting for up to half a session and a session. Those who decide now have to hear it, so the roles of this node
+// must have been handed over before.
+func (x *member) sayLastWords() {
+	x.node.releaseRooms()
+	others := slices.ContainsFunc(x.roles.Heard(), func(m cluster.Member) bool { return m.Hosts && m.Node != x.cfg.Node })
+	for end := time.Now().Add(lastWordsWithin); ; time.Sleep(lastWordsWithin / 50) {
+		confirmed := true
+		x.node.mu.RLock()
+		for _, r := range x.node.rooms {
+			confirmed = r.decider.(*far).end() && confirmed
+		}
+		x.node.mu.RUnlock()
+		if confirmed || !others || !time.Now().Before(end) {
+			return
+		}
+	}
 }
 
 // hear handles the messages of the site to this process.

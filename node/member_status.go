@@ -67,20 +67,6 @@ func (n *Node) Cluster(ctx context.Context) (status ClusterStatus, ok bool) {
 	return n.part.status(ctx)
 }
 
-// HoldsRoles reports whether this node decides for a part of the rooms of its cluster.
-func (n *Node) HoldsRoles() bool { return n.part.holdsRoles() }
-
-func (x *member) holdsRoles() bool {
-	for i := range cluster.Shards {
-		for _, prefix := range []string{siteRolePrefix, coordRolePrefix} {
-			if _, held := x.roles.Held(fmt.Sprintf("%s%02d", prefix, i)); held {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (x *member) status(ctx context.Context) (ClusterStatus, bool) {
 	p := ClusterStatus{Site: x.cfg.Site, Node: x.cfg.Node, Process: fmt.Sprintf("%016x", x.cfg.Process), Hub: x.cfg.Hub, Weight: max(1, x.cfg.Weight),
 		Members: x.roles.Heard(), Link: x.link.Health(), Namesake: x.namesake.Load(), Garbled: x.garbled.Load(), Unsent: x.unsent.Load()}

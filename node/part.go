@@ -43,7 +43,6 @@ type part interface {
 	skew() time.Duration
 	known(r *Room) (anteroom.Status, bool)
 	status(ctx context.Context) (ClusterStatus, bool)
-	holdsRoles() bool
 	decided(ctx context.Context) bool
 	forgetSite(ctx context.Context, site string, sure func() error) (coordinator.Forgotten, error)
 }

@@ -187,5 +187,4 @@ func (s *standalone) shares() bool                                     { return 
 func (s *standalone) share([]*analytics.Minute)                        {}
 func (s *standalone) leases(func(Lease))                               {}
 func (s *standalone) status(context.Context) (_ ClusterStatus, _ bool) { return }
-func (s *standalone) holdsRoles() bool                                 { return false }
 func (s *standalone) decided(context.Context) bool                     { return true }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func TestKeysAreTheClusters(t *testing.T) {
 		}
 		return a.isIn()
 	})
-	if err := (keys{second.s}).Rotate(t.Context()); err != nil {
+	if err := (keys{second.s}).Rotate(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	marks := []int{r.log.mark(), second.log.mark()}
@@ -195,6 +196,57 @@ func TestKeysAreTheClusters(t *testing.T) {
 	}
 	if err := (keys{r.s}).Import(t.Context(), []byte("{}")); anteroom.KindOf(err) != anteroom.Invalid {
 		t.Errorf("%v", err)
+	}
+}
+
+// After a leak, no earlier key opens a ticket at any node, nor does one that was about to seal.
+func TestKeysOfAClusterAreForgotten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	r, core := prepareCore(t, oneRoom)
+	r.start()
+	second := prepareEdge(t, core, clusterSecret, "")
+	second.start()
+	var in []*http.Cookie
+	eventually(t, "nobody is let in", func() bool {
+		a := r.visit("/", in...)
+		if c := a.Cookies(); len(c) > 0 {
+			in = c
+		}
+		return a.isIn()
+	})
+	ids := func() (all []string) {
+		t.Helper()
+		copied, err := (keys{r.s}).Export()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ring, err := ticket.FromExport(copied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range ring.Keys() {
+			all = append(all, k.ID)
+		}
+		return all
+	}
+	if err := (keys{r.s}).Rotate(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	before := ids()
+	if err := (keys{second.s}).Rotate(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if len(before) != 2 {
+		t.Errorf("keys: %v", before)
+	}
+	eventually(t, "the earlier keys are not forgotten", func() bool {
+		after := ids()
+		return len(after) == 1 && !slices.Contains(before, after[0])
+	})
+	for _, one := range []*running{r, second} {
+		eventually(t, "a ticket under a key that was forgotten is good", func() bool { return !one.visit("/", in...).isIn() })
 	}
 }
 
@@ -255,7 +307,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 	eventually(t, "nobody is admitted at the edge", admitted(edge))
 	eventually(t, "the core does not know the session", admitted(r))
 	mark := edge.log.mark()
-	if err := (keys{r.s}).Rotate(t.Context()); err != nil {
+	if err := (keys{r.s}).Rotate(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	edge.log.await(t, mark, "configuration reloaded")
@@ -287,7 +339,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 		},
 		"a backup":           func() error { return m.Backup(t.Context(), operator, io.Discard, false) },
 		"a backup with keys": func() error { return m.Backup(t.Context(), operator, io.Discard, true) },
-		"a rotation":         func() error { return (keys{edge.s}).Rotate(t.Context()) },
+		"a rotation":         func() error { return (keys{edge.s}).Rotate(t.Context(), false) },
 		"the keys":           func() error { _, err := (keys{edge.s}).Export(); return err },
 	} {
 		if err := try(); anteroom.KindOf(err) != anteroom.Denied || !strings.Contains(err.Error(), "core") {

@@ -56,6 +56,16 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	s.findings(st, doctor.Findings(v))
 }
 
+// examineJournal finds out whether a standalone process cannot record admissions. Nodes of a cluster ask about every shard.
+func examineJournal(j node.JournalStats) []doctor.Finding {
+	if !j.Failing {
+		return nil
+	}
+	return []doctor.Finding{{Severity: doctor.Error, What: "the journal cannot be written",
+		Why: "No new visitor is admitted, unless on_failure is admit_new.",
+		Fix: "Check the log: it says what is wrong. If the disk of the data directory is full, delete files there or enlarge it; Anteroom then continues by itself."}}
+}
+
 func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {
 	for _, f := range found {
 		st.Findings = append(st.Findings, manage.ClusterFinding{Severity: string(f.Severity), What: f.What, Why: f.Why, Fix: f.Fix})

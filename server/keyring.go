@@ -180,9 +180,21 @@ func (r *sharedRing) change(ctx context.Context, fn func(*ticket.Keyring) (*tick
 	return errRingContended
 }
 
-// rotate makes a key that will seal in promoteAfter, when every node knows it.
-func (r *sharedRing) rotate(ctx context.Context) error {
-	return r.change(ctx, func(k *ticket.Keyring) (*ticket.Keyring, error) { return k.Prepare(time.Now()) })
+// rotate makes a key that will seal in promoteAfter, when every node knows it. With forget, it seals at once, and no earlier
+// key opens: those that nodes give tickets under meanwhile are void, too.
+func (r *sharedRing) rotate(ctx context.Context, forget bool) error {
+	return r.change(ctx, func(k *ticket.Keyring) (_ *ticket.Keyring, err error) {
+		now := time.Now()
+		if !forget {
+			return k.Prepare(now)
+		}
+		if hasNext(k) { // whoever has read the ring has read this one, too
+			if k, err = k.Promote(now, -1); err != nil {
+				return nil, err
+			}
+		}
+		return k.Rotate(now, -1)
+	})
 }
 
 // follow calls changed whenever the ring is another one, and lets a new key seal when every

@@ -67,7 +67,7 @@ func TestNoNodeSealsWithAKeyThatAnotherDoesNotKnow(t *testing.T) {
 		w := memlink.NewWorld()
 		all := ringNodes(t, w.Join("dublin", "a"), w.Join("dublin", "b"), w.Join("sydney", "c"))
 		first := current(all[0].ring.Load())
-		if err := all[1].rotate(t.Context()); err != nil {
+		if err := all[1].rotate(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +92,7 @@ func TestNoNodeSealsWithAKeyThatAnotherDoesNotKnow(t *testing.T) {
 				}
 			}
 			before = current(all[0].ring.Load())
-			if err := all[round].rotate(t.Context()); err != nil {
+			if err := all[round].rotate(t.Context(), false); err != nil {
 				t.Fatal(err)
 			}
 		}

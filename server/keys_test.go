@@ -11,12 +11,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -295,6 +297,12 @@ func TestOnFailure(t *testing.T) {
 		}
 		if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "anteroom_journal_failing 1") {
 			t.Errorf("%s: the metrics do not tell", choice)
+		}
+		st, err := r.s.Manager().Cluster(t.Context(), operator)
+		if err != nil || !slices.ContainsFunc(st.Findings, func(f manage.ClusterFinding) bool {
+			return f.Severity == "error" && strings.Contains(f.What, "the journal cannot be written")
+		}) {
+			t.Errorf("%s: the doctor finds %+v, %v", choice, st.Findings, err)
 		}
 	}
 }

@@ -305,12 +305,17 @@ func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (
 // keys are the ticket keys as operators see them.
 type keys struct{ s *Server }
 
-// Rotate makes a new key and puts it in force; in a cluster, when every node knows it.
-func (k keys) Rotate(ctx context.Context) error {
+// Rotate makes a new key and puts it in force; in a cluster, when every node knows it, unless the earlier ones are to be
+// forgotten.
+func (k keys) Rotate(ctx context.Context, forget bool) error {
 	if k.s.ring != nil {
-		return k.s.ring.rotate(ctx)
+		return k.s.ring.rotate(ctx, forget)
 	}
-	if _, err := ticket.RotateFile(KeyFile(k.s.first.Load().Data), time.Now(), 0); err != nil {
+	keep := time.Duration(0)
+	if forget {
+		keep = -1
+	}
+	if _, err := ticket.RotateFile(KeyFile(k.s.first.Load().Data), time.Now(), keep); err != nil {
 		return err
 	}
 	return k.s.Reload(ctx, "keys rotated")

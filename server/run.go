@@ -45,7 +45,9 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	nodeEnded := make(chan struct{})
 	var unrecorded error
-	background.Go(func() { defer close(nodeEnded); unrecorded = s.node.Run(work) })
+	deciding, endNode := context.WithCancel(work)
+	defer endNode()
+	background.Go(func() { defer close(nodeEnded); unrecorded = s.node.Run(deciding) })
 	background.Go(func() { s.gateway.Run(work) })
 	background.Go(func() { s.watch(work) })
 	background.Go(func() { s.crawlers.Run(work) })
@@ -73,11 +75,12 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-s.over:
 	case err = <-failed:
+	case <-s.leaves:
 	case <-natslink.Removed(s.link):
-		s.log.Warn("the other cores have removed this one, so it stops; it does not start again as a core on its data directory")
+		s.sayRemoved()
 	}
 	timeouts, handed := s.Config().Timeouts, s.handed.Load()
-	s.setStopping()
+	leaving := s.setStopping() && !handed
 	s.log.Info("stopping: no new connections, requests under way may finish", "within", timeouts.Drain.String())
 	if !handed {
 		s.notify("STOPPING=1")
@@ -118,8 +121,21 @@ func (s *Server) Run(ctx context.Context) error {
 		background.Wait()
 		s.closeStore()
 	}
+	if leaving {
+		bound := time.NewTimer(decideTime)
+		defer bound.Stop()
+		select {
+		case <-ended:
+		case <-bound.C:
+		}
+		s.bequeath(work)
+		endNode()
+		<-nodeEnded // its roles are handed over, and its doors have said their last words
+		close(s.left)
+		err = errors.Join(err, s.awaitRemoval(ctx))
+	}
 	<-ended
-	if s.ring != nil && !handed {
+	if s.ring != nil && !handed && !leaving {
 		s.bequeath(work)
 	}
 	end(drain, servers.admin)
@@ -131,6 +147,48 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.log.Info("stopped: sessions and places are kept")
 	return err
+}
+
+// removedWithin is how long a core that has stopped to be removed waits for that. It is one of the majority until then.
+const removedWithin = 30 * time.Second
+
+// leave has Run stop as an operator does, because this core is to be removed: visitors go to other nodes, and those have all
+// that it did. It returns when that is so, or when ctx ends. The core then waits for a moment to be removed, and ends.
+func (s *Server) leave(ctx context.Context) error {
+	s.state.Lock()
+	asked, stopping := s.state.leaving, s.state.stopping
+	if !asked && !stopping {
+		s.state.leaving = true
+		close(s.leaves)
+	}
+	s.state.Unlock()
+	if !asked && stopping {
+		return anteroom.Errorf(anteroom.Conflict, "this core is already stopping")
+	}
+	select {
+	case <-s.left:
+	case <-ctx.Done():
+		s.log.Warn("this core is to be removed, and still serves requests", "error", ctx.Err())
+	}
+	return nil
+}
+
+// awaitRemoval waits until the other cores have removed this one, which has left.
+func (s *Server) awaitRemoval(ctx context.Context) error {
+	bound := time.NewTimer(removedWithin)
+	defer bound.Stop()
+	select {
+	case <-natslink.Removed(s.link):
+		s.sayRemoved()
+	case <-ctx.Done():
+	case <-bound.C:
+		return anteroom.Errorf(anteroom.Unavailable, "this core stopped because it was to be removed, but was not removed within %v: start it again, then repeat the command", removedWithin)
+	}
+	return nil
+}
+
+func (s *Server) sayRemoved() {
+	s.log.Warn("the other cores have removed this one, so it stops; it does not start again as a core on its data directory")
 }
 
 // servers are the HTTP servers of a process. The first two kinds face visitors.
@@ -263,11 +321,13 @@ func (s *Server) setReady(r bool) {
 	s.state.ready = r && !s.state.stopping
 }
 
-func (s *Server) setStopping() {
+// setStopping reports whether the core is to be removed.
+func (s *Server) setStopping() (leaving bool) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	s.state.ready, s.state.stopping = false, true
 	s.crowds.end()
+	return s.state.leaving
 }
 
 // close lets go of everything; safe at any stage.

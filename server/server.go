@@ -102,6 +102,8 @@ type Server struct {
 	endLife context.CancelFunc
 	handed  atomic.Bool   // the listeners are another process's now
 	over    chan struct{} // closed with handed: Run ends
+	leaves  chan struct{} // closed when this core is to be removed, see leave
+	left    chan struct{} // closed when it may be
 	program string        // where this program stood when it began; a new version stands there later
 
 	visitors  []net.Listener
@@ -118,6 +120,7 @@ type Server struct {
 		sync.Mutex
 		ready      bool
 		stopping   bool
+		leaving    bool // leaves is closed
 		reloadedAt time.Time
 		reloadErr  error
 		reloads    uint64
@@ -127,6 +130,12 @@ type Server struct {
 // KeyFile is where a process with this data directory keeps its keys.
 func KeyFile(data string) string { return filepath.Join(data, "keys.json") }
 
+// IsCluster reports whether a data directory belongs to a node of a cluster, whose keys are in the store of the cluster. Its key
+// file is read at the first start only.
+func IsCluster(data string) bool {
+	return natslink.IsClusters(clusterDir(data)) && !wasStandalone(data)
+}
+
 // New opens the store, starts the node and binds the listeners. On an error nothing is
 // left open.
 func New(ctx context.Context, o Options) (_ *Server, err error) {
@@ -134,7 +143,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan []byte, 1), over: make(chan struct{}), bridges: bridges{}}
+	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan []byte, 1), over: make(chan struct{}), leaves: make(chan struct{}), left: make(chan struct{}), bridges: bridges{}}
 	s.crowds.s = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// handOver bounds how long a core that is removed takes to hand over its roles.
-	handOver = 5 * time.Second
+	// leaveWithin bounds how long a core that is to be removed is waited for, until it serves no visitors any more and has
+	// handed over its roles. With timeouts.drain_delay it may take longer.
+	leaveWithin = 10 * time.Second
 	// catchUp bounds how long a change of cores waits for copies that are behind.
 	catchUp = 4 * time.Second
 	// copying bounds how long an operator waits for the copies of a core that has taken another's place. It ends before
@@ -114,33 +115,29 @@ func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure fun
 	if err := sure(); err != nil {
 		return err
 	}
-	if own {
-		x.s.log.Warn("an operator removes this core: handing over its roles", "node", node)
-		aside, end := context.WithTimeout(ctx, asideWithin)
-		natslink.StepAside(aside, x.s.link)
+	// Whoever asked may be gone before the core has left, and that must not leave the rest undone.
+	ctx = context.WithoutCancel(ctx)
+	switch {
+	case own:
+		x.s.log.Warn("an operator removes this core: it stops serving visitors and hands over its roles", "node", node)
+		leaving, end := context.WithTimeout(ctx, leaveWithin+x.s.Config().Timeouts.DrainDelay)
+		err := x.s.leave(leaving)
 		end()
-		x.s.bequeath(ctx)
-		x.s.node.Release()
-		x.awaitNoRoles(ctx)
+		if err != nil {
+			return err
+		}
+	case x.runs(ctx, core, node):
+		x.askToLeave(ctx, node)
 	}
 	if err := natslink.RemoveCore(ctx, x.s.link, node); err != nil {
 		err = asKind(err)
 		if own {
-			err = anteroom.Errorf(anteroom.KindOf(err), "%w; until this core restarts, it holds no roles", err)
+			err = anteroom.Errorf(anteroom.KindOf(err), "%w; this core has stopped serving visitors, and ends within %v: start it again, then repeat the command", err, removedWithin)
 		}
 		return err
 	}
 	x.s.log.Warn("removed a core", "node", node)
 	return nil
-}
-
-// awaitNoRoles waits until other nodes have the roles of this one.
-func (x sites) awaitNoRoles(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, handOver)
-	defer cancel()
-	for ctx.Err() == nil && x.s.node.HoldsRoles() {
-		wait(ctx, 20*time.Millisecond)
-	}
 }
 
 // ReplaceNode implements manage.Sites.

@@ -13,7 +13,7 @@ import (
 	"github.com/anteroom/anteroom/manage"
 )
 
-// leaveSubject begins the subject at which a node of the site is asked to hand over its roles, because it is to be removed.
+// leaveSubject begins the subject at which a core of the site is asked to stop in good order, because it is to be removed.
 const leaveSubject = "leave."
 
 // AddCores implements manage.Sites.
@@ -110,26 +110,29 @@ func (x sites) ShrinkCores(ctx context.Context, sure func() error) error {
 	return nil
 }
 
-// askToLeave has another core hand over its roles. One that does not answer loses them when it ends.
+// askToLeave has another core stop serving visitors and hand over its roles. One that does not answer in time loses them when
+// it is removed, and the seats of its visitors are held for longer.
 func (x sites) askToLeave(ctx context.Context, node string) {
-	ctx, cancel := context.WithTimeout(ctx, handOver)
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
-	if _, err := x.s.link.Site().Request(ctx, leaveSubject+node, nil); err != nil {
-		x.s.log.Warn("a core that is to be removed does not hand over its roles", "node", node, "error", err)
+	for {
+		_, err := x.s.link.Site().Request(ctx, leaveSubject+node, nil)
+		if errors.Is(err, cluster.ErrUnavailable) && ctx.Err() == nil { // a link gives up earlier
+			wait(ctx, readyAgain)
+			continue
+		}
+		if err != nil {
+			x.s.log.Warn("a core that is to be removed has not left in time", "node", node, "error", err)
+		}
+		return
 	}
 }
 
-// awaitLeave hands over the roles of this node when another one asks for it, until ctx ends.
+// awaitLeave has this node leave when another one asks for it, until ctx ends.
 func (s *Server) awaitLeave(ctx context.Context, node string) {
 	stop, err := s.link.Site().Subscribe(leaveSubject+node, func(m cluster.Message) {
-		s.log.Warn("this core is to be removed: handing over its roles", "node", node)
-		aside, end := context.WithTimeout(ctx, asideWithin)
-		natslink.StepAside(aside, s.link)
-		end()
-		s.bequeath(ctx)
-		s.node.Release()
-		sites{s}.awaitNoRoles(ctx)
-		if m.Reply != nil {
+		s.log.Warn("this core is to be removed: it stops serving visitors and hands over its roles", "node", node)
+		if s.leave(ctx) == nil && m.Reply != nil {
 			m.Reply(nil) // who asked goes on without it
 		}
 	})

@@ -104,9 +104,10 @@ rooms:
 		t.Fatal(err)
 	}
 	for i, r := range others {
-		r.log.await(t, marks[i], "the other cores have removed this one, so it stops")
-		r.log.await(t, marks[i], "msg=\"stopping")
-		r.broken = r.end() != nil // the last to go may find no store to write to
+		leftInOrder(t, r, marks[i])
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
 	}
 	awaitNodes(t, first, 1)
 	end()

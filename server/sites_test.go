@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,6 +59,20 @@ func refused(t *testing.T, err error, kind anteroom.Kind, text string) {
 	t.Helper()
 	if err == nil || anteroom.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v; want kind %v and %q", err, kind, text)
+	}
+}
+
+// leftInOrder waits until a core has been removed, and checks that it had stopped before: what its doors said last arrived.
+func leftInOrder(t *testing.T, r *running, mark int) {
+	t.Helper()
+	r.log.await(t, mark, "the other cores have removed this one, so it stops")
+	r.log.await(t, mark, "msg=\"stopped: sessions and places are kept\"")
+	lines, _ := r.log.from(mark)
+	at := func(text string) int {
+		return slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, text) })
+	}
+	if at("stopping: no new connections") > at("have removed this one") {
+		t.Errorf("the core was removed before it had stopped:\n%s", strings.Join(lines, "\n"))
 	}
 }
 
@@ -135,8 +150,7 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	if err := first.RemoveNode(t.Context(), operator, "core-1", false); err != nil {
 		t.Fatal(err)
 	}
-	all[0].log.await(t, mark, "the other cores have removed this one, so it stops")
-	all[0].log.await(t, mark, "msg=\"stopped: sessions and places are kept\"")
+	leftInOrder(t, all[0], mark)
 	all[0].end()
 	t.Logf("while a core was removed, a visitor took at most %v to get in", worst())
 	_, err = New(t.Context(), all[0].options())
@@ -175,7 +189,7 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	if err := third.RemoveNode(t.Context(), operator, "core-4", true); err != nil {
 		t.Fatal(err)
 	}
-	all[0].log.await(t, mark, "the other cores have removed this one, so it stops")
+	leftInOrder(t, all[0], mark)
 	if a := all[2].visit("/"); a.StatusCode != http.StatusOK {
 		t.Errorf("the others answer %d", a.StatusCode)
 	}

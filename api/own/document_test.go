@@ -171,7 +171,7 @@ func (m *maker) operation(o operation) object {
 	}
 	switch {
 	case o.body != nil:
-		out = append(out, is("requestBody", object{is("required", true), is("content", object{is(jsonMedia, object{is("schema", m.schema(o.body, "", true)), is("example", e.Body)})})}))
+		out = append(out, is("requestBody", object{is("required", !o.optional), is("content", object{is(jsonMedia, object{is("schema", m.schema(o.body, "", true)), is("example", e.Body)})})}))
 	case o.takes != "":
 		out = append(out, is("requestBody", object{is("required", true), is("content", object{is(o.takes, object{is("schema", object{is("type", "string"), is("format", "binary")})})})}))
 	}

@@ -78,6 +78,7 @@ type handling struct {
 	do           func(*api.Request) (api.Answer, error)
 	write        func(http.ResponseWriter, *api.Request) error // where do is nil
 	body, result reflect.Type                                  // nil for none
+	optional     bool                                          // the body may be left out
 	info         reflect.Type                                  // of result_info; nil for none
 	takes        string                                        // media type of a body other than JSON
 	media        []medium                                      // other forms of the answer
@@ -149,6 +150,21 @@ func takes[B, R any](do func(*api.Request, B) (R, error)) handling {
 		}
 		return do(r, body)
 	})
+}
+
+// mayTake handles an operation whose body may be left out.
+func mayTake[B, R any](do func(*api.Request, B) (R, error)) handling {
+	h := takes(do)
+	with := h.do
+	h.optional, h.do = true, func(r *api.Request) (api.Answer, error) {
+		if r.ContentLength != 0 {
+			return with(r)
+		}
+		var none B
+		result, err := do(r, none)
+		return api.Answer{Result: result}, err
+	}
+	return h
 }
 
 // patch is a body that changes some members of a B.

@@ -570,7 +570,12 @@ func TestBackupAndRestore(t *testing.T) {
 
 func TestKeysThatAreNotOurs(t *testing.T) {
 	w := newWorld(t)
-	w.refused(adminToken, "POST", "/keys/rotate", "", 503, "no ticket keys")
+	for _, body := range []string{"", `{}`, `{"forget":true}`} {
+		w.refused(adminToken, "POST", "/keys/rotate", body, 503, "no ticket keys")
+	}
+	for _, body := range []string{`{"forgot":true}`, `{"forget":1}`, `[]`} {
+		w.refused(adminToken, "POST", "/keys/rotate", body, 400, "")
+	}
 }
 
 func TestMethodsAndPathsThatAreNone(t *testing.T) {

@@ -46,7 +46,8 @@ func (f *face) operations() [][]operation {
 			op("POST", hook+"/test", "testWebhook", "Send a webhook.test now, without retries, and show the result", gives(f.testWebhook)),
 			op("GET", hook+"/deliveries", "listDeliveries", "List the recent deliveries of a webhook, newest first", pages(f.listDeliveries))),
 		tagged("keys",
-			op("POST", Prefix+"/keys/rotate", "rotateKeys", "Rotate the ticket key; existing tickets stay valid", gives(f.rotateKeys))),
+			op("POST", Prefix+"/keys/rotate", "rotateKeys", "Rotate the ticket key; existing tickets stay valid", mayTake(f.rotateKeys)).
+				noted("In a cluster, the new key seals tickets about 10 seconds later, when every node has it; with forget, at once. Send the request to a core. Requires the admin permission.")),
 		tagged("zones",
 			op("GET", zones, "listZones", "List the zones", pages(f.listZones)),
 			op("POST", zones, "createZone", "Create a zone", takes(f.createZone)),

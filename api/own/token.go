@@ -74,6 +74,6 @@ func (f *face) deleteToken(r *api.Request) (schema.Deleted, error) {
 	return deleted(id), f.manage.DeleteToken(r.Context(), r.By, id)
 }
 
-func (f *face) rotateKeys(r *api.Request) (schema.None, error) {
-	return nil, f.manage.RotateKeys(r.Context(), r.By)
+func (f *face) rotateKeys(r *api.Request, b schema.KeyRotation) (schema.None, error) {
+	return nil, f.manage.RotateKeys(r.Context(), r.By, b.Forget)
 }

@@ -31,7 +31,7 @@ type Facts struct {
 // CoreFacts are what the server in the process adds.
 type CoreFacts struct {
 	Leader string         `json:"leader,omitempty"` // of the cores of the site; "" when there is none, or one core
-	Cores  []ReplicaFacts `json:"cores,omitempty"`  // the others, as far as the leader is this one
+	Cores  []ReplicaFacts `json:"cores,omitempty"`  // the others, where the leader is this one, and those that are offline
 	Size   int            `json:"size"`             // how many cores the site has to have
 	Routes []LinkFacts    `json:"routes,omitempty"` // to the other cores
 	Links  []LinkFacts    `json:"links,omitempty"`  // with cores of other sites
@@ -70,7 +70,12 @@ type ReplicaFacts struct {
 	Current bool          `json:"current"`
 	Offline bool          `json:"offline"`
 	Lag     uint64        `json:"lag"`     // operations behind the leader
-	Seen    time.Duration `json:"seen_ns"` // since it was heard
+	Seen    time.Duration `json:"seen_ns"` // since it was heard; 0: never by this leader
+}
+
+// away reports whether the leader of the group does not hear the member.
+func (r ReplicaFacts) away() bool {
+	return r.Offline || r.Seen > silentAfter || r.Seen == 0 && !r.Current
 }
 
 // Look gathers the facts of a link that Join returned. What cannot be learnt is left out,
@@ -112,7 +117,7 @@ func (f Facts) away(own bool) []string {
 	gone := map[string]bool{}
 	look := func(all []ReplicaFacts) {
 		for _, r := range all {
-			if r.Offline {
+			if r.away() {
 				gone[r.Server] = true
 			}
 		}
@@ -142,7 +147,7 @@ func (f Facts) Faults() []Fault {
 		f.Core.faults(len(f.away(true)), say)
 	}
 	for _, core := range f.away(false) {
-		say(false, "one more loss may stop the site", "start it; if its machine is lost, put another core in its place: docs/cluster.md, A core is lost",
+		say(false, "one more loss may stop the site", "start it; if its machine is lost, start another core in its place and run anteroom cluster replace: docs/cluster.md, A core is lost",
 			"core %s is away", core)
 	}
 	for _, s := range f.Streams {
@@ -155,7 +160,7 @@ func (f Facts) Faults() []Fault {
 				"start a core under the address that is free", "stream %s has %d of %d copies", s.Name, n, s.Copies)
 		}
 		for _, r := range s.Replicas {
-			if !r.Offline && !r.Current && r.Lag > 0 {
+			if !r.away() && !r.Current && r.Lag > 0 {
 				say(false, "it was away, or its disk or the way to it is slow", "wait; if it stays, look at that machine",
 					"the copy of stream %s at %s is %d writes behind", s.Name, r.Server, r.Lag)
 			}
@@ -249,6 +254,10 @@ func (s *coreServer) look(cores int) (*CoreFacts, error) {
 	if m := info.Meta; m != nil {
 		c.Leader = m.Leader
 		for _, r := range m.Replicas {
+			// One that follows hears only the leader.
+			if m.Leader != s.srv().Name() && !r.Offline {
+				continue
+			}
 			c.Cores = append(c.Cores, ReplicaFacts{r.Name, r.Current, r.Offline, r.Lag, r.Active})
 		}
 	}

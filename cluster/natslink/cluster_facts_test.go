@@ -3,6 +3,7 @@ package natslink
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFaults(t *testing.T) {
@@ -40,8 +41,16 @@ func TestFaults(t *testing.T) {
 		"core dublin.b is away": func(f *Facts) {
 			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.b", Offline: true}, {Current: true}}
 		},
-		"at dublin.b is 7 writes behind": func(f *Facts) { f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.b", Lag: 7}, {Current: true}} },
-		"stream KV has 95 of 100 bytes":  func(f *Facts) { f.Streams[0].Bytes = 95 },
+		"at dublin.b is 7 writes behind": func(f *Facts) {
+			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.b", Lag: 7, Seen: 1}, {Current: true}}
+		},
+		"core dublin.a is away": func(f *Facts) { // killed: NATS does not call it offline yet
+			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.a", Lag: 7, Seen: time.Minute}, {Current: true}}
+		},
+		"core dublin.d is away": func(f *Facts) { // killed before the leader began to lead
+			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.d", Lag: 7}, {Current: true}}
+		},
+		"stream KV has 95 of 100 bytes": func(f *Facts) { f.Streams[0].Bytes = 95 },
 	} {
 		f := well()
 		harm(&f)

@@ -78,14 +78,34 @@ func (a *attachment) cores(ctx context.Context) ([]Core, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
+	for began := time.Now(); ; {
+		all, unheard, err := a.askCores(ctx)
+		if err != nil || !unheard || time.Since(began) > firstHeard || !pause(ctx, minBackoff) {
+			return all, err
+		}
+	}
+}
+
+const (
+	// silentAfter is how long a core that runs is never silent: cores answer the one that leads them several times a
+	// second. NATS itself calls a killed server offline only after two minutes or so.
+	silentAfter = 5 * time.Second
+	// firstHeard is how long a core that has begun to lead takes at most to hear those that run.
+	firstHeard = time.Second
+)
+
+// askCores asks the core that leads. unheard says that it has not heard one of the others lately, which may be so because it
+// has just begun to lead.
+func (a *attachment) askCores(ctx context.Context) (all []Core, unheard bool, _ error) {
 	m, err := a.system.RequestWithContext(ctx, "$SYS.REQ.SERVER.PING.JSZ", []byte(`{"leader_only":true}`))
 	if err != nil {
-		return nil, noLeader(err)
+		return nil, false, noLeader(err)
 	}
 	type peer struct {
-		Name    string `json:"name"`
-		Peer    string `json:"peer"`
-		Offline bool   `json:"offline"`
+		Name    string        `json:"name"`
+		Peer    string        `json:"peer"`
+		Offline bool          `json:"offline"`
+		Active  time.Duration `json:"active"` // since it was heard; 0: never by this leader
 	}
 	var answer struct {
 		Data struct {
@@ -97,15 +117,17 @@ func (a *attachment) cores(ctx context.Context) ([]Core, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return nil, fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
+		return nil, false, fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
 	}
 	meta := answer.Data.Meta
-	all := []Core{{Node: a.nodeOf(meta.Leader), Runs: true, leads: true, id: meta.Peer}}
+	all = []Core{{Node: a.nodeOf(meta.Leader), Runs: true, leads: true, id: meta.Peer}}
 	for _, p := range meta.Replicas {
-		all = append(all, Core{Node: a.nodeOf(p.Name), Runs: !p.Offline, id: p.Peer})
+		runs := !p.Offline && p.Active > 0 && p.Active < silentAfter
+		all = append(all, Core{Node: a.nodeOf(p.Name), Runs: runs, id: p.Peer})
+		unheard = unheard || !runs && !p.Offline
 	}
 	slices.SortFunc(all, func(a, b Core) int { return cmp.Compare(a.Node, b.Node) })
-	return all, nil
+	return all, unheard, nil
 }
 
 // nodeOf is the node of a server of the site, or "" where its name is not known.

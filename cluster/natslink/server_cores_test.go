@@ -120,3 +120,44 @@ func TestCoresAreRemovedAndReplaced(t *testing.T) {
 		t.Errorf("cores: %s", got)
 	}
 }
+
+// A core that was killed counts as away within seconds, although NATS calls it offline only after minutes.
+func TestAKilledCoreIsAwaySoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	cfgs := members(t, "dublin")
+	h := &history{acked: map[string]map[int]string{}, more: make(chan struct{})}
+	killed := startCoreProcess(t, h, cfgs[2], "quiet")
+	all := joinAll(t, cfgs[:2]...)
+	within(t, 30*time.Second, func(ctx context.Context) error {
+		if !AwaitWhole(ctx, all[0]) {
+			return ctx.Err()
+		}
+		return nil
+	})
+	if got := coresOf(t, all[0]); got != "dublin-1true dublin-2true dublin-3true" {
+		t.Errorf("cores: %s", got)
+	}
+	killed.kill()
+	within(t, 20*time.Second, func(ctx context.Context) error {
+		for pause(ctx, minBackoff) {
+			if coresOf(t, all[0]) == "dublin-1true dublin-2true dublin-3false" {
+				break
+			}
+		}
+		return ctx.Err()
+	})
+	within(t, 10*time.Second, func(ctx context.Context) error {
+		for {
+			f, err := Look(ctx, all[0])
+			if err == nil && slices.Equal(f.away(true), []string{"dublin.dublin-3"}) {
+				return nil
+			}
+			if !pause(ctx, minBackoff) {
+				return fmt.Errorf("the facts do not say that the core is away: %v, %w", f.away(true), err)
+			}
+		}
+	})
+}

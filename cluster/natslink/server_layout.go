@@ -51,6 +51,12 @@ func parseLayout(text string) (layout, error) {
 	return l, nil
 }
 
+// IsClusters reports whether a directory belongs to a process of a cluster.
+func IsClusters(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, layoutName))
+	return err == nil
+}
+
 // checkClusterLayout refuses a directory that belongs to something else, and writes down
 // what a new one belongs to. It returns what the directory says: an edge that does not name
 // its site takes the one that it was in, and a core stays what it is, alone or one of several.

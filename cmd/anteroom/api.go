@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
@@ -40,10 +41,15 @@ type remote struct {
 func remoteFlags(cmd *cobra.Command) *remote {
 	r := &remote{}
 	f := cmd.PersistentFlags()
-	f.StringVar(&r.url, "api", "", "`URL` of the admin address (default "+defaultAPI+", or ANTEROOM_API)")
-	f.StringVar(&r.token, "token", "", "API `token`; better set ANTEROOM_API_TOKEN, or ANTEROOM_API_TOKEN_FILE to the name of its file")
+	r.flags(f)
 	r.output = outputFlags(f)
 	return r
+}
+
+// flags adds --api and --token.
+func (r *remote) flags(f *pflag.FlagSet) {
+	f.StringVar(&r.url, "api", "", "`URL` of the admin address (default "+defaultAPI+", or ANTEROOM_API)")
+	f.StringVar(&r.token, "token", "", "API `token`; better set ANTEROOM_API_TOKEN, or ANTEROOM_API_TOKEN_FILE to the name of its file")
 }
 
 // client returns a client whose base is the root of the installation.

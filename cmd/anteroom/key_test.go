@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +63,48 @@ func TestKeysAreRotatedOverTheAPI(t *testing.T) {
 	keys, err := ticket.ListFile(server.KeyFile(s.Config().Data))
 	if err != nil || len(keys) != 2 {
 		t.Errorf("%d keys after a rotation, %v", len(keys), err)
+	}
+}
+
+// The keys of a cluster are in its store: the command says so instead of changing a file that nobody reads, and rotates them over
+// the API.
+func TestKeysOfAClusterAreRotatedOverTheAPI(t *testing.T) {
+	t.Setenv("ANTEROOM_API_TOKEN", adminToken)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("b0a5c93e17f24d68ae4c71d3920fb85e6d1a4c07f3b92e58\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Close()
+	s, end, err := startAPI(dir, withFileRoom("http://127.0.0.1:9")+"cluster: {listen: \""+at.Addr().String()+"\", node: core-1, secret_file: secret}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	run := func(args ...string) (string, error) {
+		cmd := keyCommand()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SetArgs(append([]string{"rotate"}, args...))
+		err := cmd.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	data := s.Config().Data
+	_, err = run("--data", data, "--forget")
+	if err == nil || !strings.Contains(err.Error(), `run "anteroom key rotate --api URL --forget"`) {
+		t.Errorf("on the data directory of a core: %v", err)
+	}
+	api := "http://" + s.Addresses().Admin
+	if _, err := run("--data", data, "--api", api); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+		t.Errorf("with both: %v", err)
+	}
+	for _, args := range [][]string{{"--api", api}, {"--api", api, "--forget"}} {
+		if out, err := run(args...); err != nil {
+			t.Errorf("%v: %v, %s", args, err, out)
+		}
 	}
 }

@@ -54,3 +54,8 @@ type NewToken struct {
 type Rotation struct {
 	OverlapSeconds int `json:"overlap_seconds" max:"2592000" doc:"How long the current secret stays valid; 0 ends it at once."`
 }
+
+// KeyRotation says what becomes of the earlier ticket keys.
+type KeyRotation struct {
+	Forget bool `json:"forget" optional:"true" doc:"Drop all earlier keys, after a leak: every ticket is void, and every visitor starts over."`
+}

@@ -129,7 +129,7 @@ func (l *loader) checkClusterTrust(c *Cluster) {
 		}
 	}
 	if c.SecretFile == "" {
-		l.At("cluster.secret_file", "is missing", "a file with a secret that all nodes share: openssl rand -hex 32 > cluster-secret")
+		l.At("cluster.secret_file", "is missing", "a file with a secret that all nodes share: (umask 077; openssl rand -hex 32 > cluster-secret)")
 		return
 	}
 	if text, ok := l.Read("cluster.secret_file", c.SecretFile, 1<<12); ok {

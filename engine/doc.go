@@ -64,7 +64,7 @@
 // A session uses one seat, at one site, for as long as the origin may see it (see T3). A door lets a session in
 // without its site for sureFor after the last request that the site has confirmed, and for [AloneFor] while it does
 // not hear the site. The site holds the seats of those whom a door that is silent, or has ended, may have let in since
-// its last word.
+// its last word, unless that was that it lets nobody in any more ([Doorway.End]).
 //
 // T2: no more than the rate enter in any 60 s. Whoever entered in (t-60 s, t] has a rate
 // slot in use at t; T1 bounds them. One mechanism serves both limits, and a sliding minute

@@ -47,6 +47,24 @@ func TestLastRequestsAtADoorThatEnds(t *testing.T) {
 	}
 }
 
+// A process of a site that starts assumes that the one before heard a door as late as it can have. It takes the last word of a
+// door that is earlier than that only if the door knew of it by then: another one may have been overtaken.
+func TestLastWordToASuccessor(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	for told, want := range map[uint64]bool{0: false, 1: false, 2: true} {
+		s := NewSite(midnight, hereKey, set)
+		s.doors = []witness{{number: 5, node: 7, heard: midnight}}
+		s.restoredDoors()
+		s.term = 2
+		now := midnight.Add(time.Second)
+		s.spoke(now, now, &FromDoor{Door: 5, Node: 7, Empty: true, Told: told})
+		if got := s.doors[0].empty; got != want {
+			t.Errorf("told to term %d: taken %v, want %v", told, got, want)
+		}
+	}
+}
+
 // A site that does not know the time ends nothing, and does not wake for what it will not do.
 func TestWakesForWhatItDoes(t *testing.T) {
 	t.Parallel()

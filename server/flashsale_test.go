@@ -160,9 +160,9 @@ func (d *day) curl(line string) json.RawMessage {
 	for name, id := range d.ids {
 		path = strings.ReplaceAll(path, "$"+name, id)
 	}
-	body = strings.ReplaceAll(body, "2026-11-27", d.begin.UTC().Format("2006-01-02"))
-	body = strings.ReplaceAll(body, "2026-11-30", d.begin.UTC().AddDate(0, 0, 3).Format("2006-01-02"))
-	body = strings.ReplaceAll(body, "2026-12-27", d.begin.UTC().AddDate(0, 1, 0).Format("2006-01-02"))
+	body = strings.ReplaceAll(body, "2030-11-29", d.begin.UTC().Format("2006-01-02"))
+	body = strings.ReplaceAll(body, "2030-12-02", d.begin.UTC().AddDate(0, 0, 3).Format("2006-01-02"))
+	body = strings.ReplaceAll(body, "2030-12-29", d.begin.UTC().AddDate(0, 1, 0).Format("2006-01-02"))
 	if method == "" {
 		if method = "GET"; body != "" {
 			method = "POST"

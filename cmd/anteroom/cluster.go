@@ -41,7 +41,7 @@ by starting with the configuration that docs/cluster.md describes; edge makes th
   anteroom cluster remove dublin-3 --api http://10.0.0.3:8081
   anteroom cluster replace dublin-3 dublin-4
   anteroom cluster forget tokyo
-  anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`
+  (umask 077; anteroom cluster edge edge-1 --secret-file secret > edge-1.secret)`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(action(r, &cobra.Command{Use: "status", Short: "Show nodes, roles and sites", Args: noArgs}, getCluster, showCluster))
 
@@ -134,7 +134,7 @@ edge and nowhere else. Edges with names that begin with NODE and a hyphen, like 
 can share it. An edge with this secret can serve visitors, but cannot change rooms, tokens or ticket keys.
 Cores can shut it out by its name (cluster.shut_out), without a new secret for the others. If the file
 has two lines, because you are changing the secret of the cluster, so has the output.`,
-		Example: `  anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`,
+		Example: `  (umask 077; anteroom cluster edge edge-1 --secret-file secret > edge-1.secret)`,
 	}
 	c := config.Cluster{}
 	cmd.Flags().StringVar(&c.SecretFile, "secret-file", "", "`file` with the secret of the cluster, as cores have it; - for standard input")

@@ -21,9 +21,9 @@ import (
 
 func eventCommand() *cobra.Command {
 	cmd := group("event", "Manage events: scheduled times at which a room has other settings")
-	cmd.Example = `  anteroom event create example.com/checkout drop --prequeue 2026-11-27T09:30:00Z \
-      --start 2026-11-27T10:00:00Z --end 2026-11-27T12:00:00Z --shuffle
-  anteroom event create example.com/checkout early --start "2026-11-27 10:00" --end "2026-11-27 12:00" --tz Europe/Berlin
+	cmd.Example = `  anteroom event create example.com/checkout drop --prequeue 2030-11-29T09:30:00Z \
+      --start 2030-11-29T10:00:00Z --end 2030-11-29T12:00:00Z --shuffle
+  anteroom event create example.com/checkout early --start "2030-11-29 10:00" --end "2030-11-29 12:00" --tz Europe/Berlin
   anteroom event repeat example.com/checkout drop --every week --times 10
   anteroom event checklist example.com/checkout drop
   anteroom event shuffle example.com/checkout drop --out shuffle`

@@ -5,7 +5,7 @@ const doc = document, form = doc.getElementById('form'), note = doc.getElementBy
 let sent
 if (form && window.fetch && window.AbortController) {
 note.textContent = note.dataset.resend
-// Whoever follows a link comes back without the form: it opens beside the page.
+// A visitor who follows a link comes back without the form: it opens beside the page.
 doc.addEventListener('click', e => { const a = e.target.closest('a'); if (a) a.target = '_blank' })
 }
 window.onward = here => {

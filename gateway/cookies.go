@@ -171,8 +171,8 @@ const cookieSlack = time.Hour
 // setCookie returns the value of the Set-Cookie header for a ticket.
 //
 // While waiting the cookie lives an hour longer than the place, which is kept until the next check-in is due plus the place hold: whoever
-// comes late is told so, and one of our pages that stays open for long loses nothing. After admission it lives for two session durations, with the time of a pass: the server
-// decides when a session ends, the cookie only has to be there until then, and it is renewed
+// comes late is told so, and one of our pages that stays open for long loses nothing. After admission it lives for two session durations, with the time
+// of a pass: the server decides when a session ends, the cookie only has to be there until then, and it is renewed
 // from half a session on. For the time in which visitors come back first after the origin has failed it is there as well.
 func (x *exchange) setCookie(t anteroom.Ticket) string {
 	rm := x.room

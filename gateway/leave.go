@@ -16,10 +16,9 @@ func (x *exchange) leave(v anteroom.Visit) {
 		x.goOn()
 		return
 	case x.r.Method != http.MethodPost:
-		if d := x.look(&v.Ticket, &v); d.Ticket.ID == v.Ticket.ID {
-			x.decision = d
-		} else {
-			x.decision = anteroom.Decision{At: x.s.now(), Ticket: v.Ticket}
+		x.decision = anteroom.Decision{At: x.s.now(), Ticket: v.Ticket}
+		if d, waits := x.look(&v.Ticket, &v); waits {
+			x.decision = d // whose page stays in line
 		}
 		x.writeNotice(http.StatusOK, page.AppendLeave)
 		return

@@ -197,12 +197,12 @@ func (x *exchange) arrive(v anteroom.Visit, token string) {
 		x.laterMove(http.StatusTooManyRequests, "60", "Too many places have moved from your network in the last minute; yours stays where it is. Please try again in a minute")
 		return
 	}
-	d := x.look(&t, &v) // is there a place still?
+	d, waits := x.look(&t, &v)
 	switch {
 	case d.Verdict == anteroom.Pass: // the room is open to everyone
 		x.goOn()
 		return
-	case d.Verdict != anteroom.Wait || d.Ticket.ID != t.ID:
+	case !waits:
 		x.g.count.moves[inviteRefused].Add(1)
 		x.staleMove()
 		return

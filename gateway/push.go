@@ -109,8 +109,8 @@ func (x *exchange) push(v anteroom.Visit) {
 		refuse(http.StatusTooManyRequests, "Too many subscriptions have come from your network in the last minute")
 		return
 	}
-	d := x.look(&v.Ticket, &v) // is there a place still?
-	if d.Verdict != anteroom.Wait || d.Ticket.ID != v.Ticket.ID || x.room.isUninvited(&d) {
+	d, waits := x.look(&v.Ticket, &v)
+	if !waits || x.room.isUninvited(&d) {
 		refuse(http.StatusConflict, "This visitor has no place in line")
 		return
 	}
@@ -153,7 +153,7 @@ func (x *exchange) pushFailed(err error) {
 	x.g.refuse(x.w, x.r, refusal{http.StatusServiceUnavailable, "Notifications cannot be switched on or off just now", false})
 }
 
-// comeBack is a visitor who has pressed a notification. Cookies of waiting visitors end soon after the last look at the page, so that the
+// comeBack is a visitor who has pressed a notification. Cookies of waiting visitors may have ended long before their turn, so that the
 // link brings the ticket. One with an earlier place than the link's keeps that, and so does everybody with a place where the link's is none
 // any more: it is that of an earlier visit, or somebody else has sent it.
 func (x *exchange) comeBack(v anteroom.Visit) {
@@ -161,19 +161,17 @@ func (x *exchange) comeBack(v anteroom.Visit) {
 	h := x.neverStored()
 	t, ok := x.openLink(linkBack, x.givenLink(linkBack), &v)
 	better := v.Fresh || !v.Ticket.Accepted() && v.Ticket.ID != t.ID && t.Arrival < v.Ticket.Arrival
-	if ok && better && !x.leftBehind(&t) && (v.Fresh || x.waits(&t, &v)) {
+	if ok && better && !v.Fresh {
+		_, ok = x.look(&t, &v)
+	}
+	if ok && better && !x.leftBehind(&t) {
 		h["Set-Cookie"] = []string{x.setCookie(t)}
 	}
 	x.back()
 }
 
-// waits reports whether there is a place for a ticket that does not come with the request. It changes nothing.
-func (x *exchange) waits(t *anteroom.Ticket, v *anteroom.Visit) bool {
-	d := x.look(t, v)
-	return d.Verdict == anteroom.Wait && d.Ticket.ID == t.ID
-}
-
-// look is the decision about a ticket, of which nothing comes.
-func (x *exchange) look(t *anteroom.Ticket, v *anteroom.Visit) anteroom.Decision {
-	return x.room.door.Decide(x.r.Context(), anteroom.Visit{Ticket: *t, NewID: v.NewID, NoJoin: true, NoClaim: true, NoHold: true})
+// look is the decision about a ticket, of which nothing comes, and whether there is a place for it.
+func (x *exchange) look(t *anteroom.Ticket, v *anteroom.Visit) (d anteroom.Decision, waits bool) {
+	d = x.room.door.Decide(x.r.Context(), anteroom.Visit{Ticket: *t, NewID: v.NewID, NoJoin: true, NoClaim: true, NoHold: true})
+	return d, d.Verdict == anteroom.Wait && d.Ticket.ID == t.ID
 }

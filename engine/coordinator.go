@@ -68,6 +68,8 @@ type Coordinator struct {
 	joined    int           // since the forecast last asked
 	quiet     anteroom.Time // before this nobody is called, see regather
 	knockedAt anteroom.Time
+	// openedTill is openedFor after settings let in more than before, see opens.
+	openedTill anteroom.Time
 
 	questions map[anteroom.ID]*question
 	asking    []*question // those, in the order in which they were opened; some are closed
@@ -142,7 +144,7 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 		c.weights++
 	}
 	c.Configure(now, s)
-	c.pace = c.burst()
+	c.pace, c.openedTill = c.burst(), 0
 	return c
 }
 
@@ -160,6 +162,9 @@ func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 		c.line.reset(s.ResetAt)
 	}
 	c.protect(now, &s)
+	if opens(&c.settings, &s) {
+		c.openedTill = now.Add(openedFor)
+	}
 	c.settings = s
 	c.ledger.Limit = [units]int64{int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute)}
 	c.line.configure(s.QueueingMethod == anteroom.Random, s.Lanes)
@@ -398,7 +403,7 @@ const maxAhead = time.Second
 // begin takes the room time that the first report has brought: until then the process's own
 // was a guess (see Clock.Follow).
 func (c *Coordinator) begin(now anteroom.Time) {
-	c.begun = true
+	c.begun, c.openedTill = true, 0
 	c.paceAt, c.lineAt, c.knockedAt = now, now, now
 	c.line.base = now.Add(-24 * time.Hour) // nobody is in line yet
 	for _, s := range c.sites {

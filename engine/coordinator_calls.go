@@ -55,6 +55,9 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 		c.line.looks, c.line.drawn = maxLooks, c.line.drawn[:0]
 		r := turn{seed: c.seed, draws: &c.draws, reachable: c.reachable(now), awaits: c.awaits(now), away: away,
 			spare: func(x *lane) bool { return c.spare(x) >= 1 }}
+		if now < c.openedTill {
+			r.expected = c.line.tick(c.openedTill)
+		}
 		for coming := c.coming(now); ; {
 			c.fulfil(now, batch)
 			early := c.permits() < 1
@@ -81,7 +84,11 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			}
 			c.front = max(c.front, p.key)
 			c.released++
-			c.line.offer(slot, givenTurn{at, early})
+			turn := givenTurn{at: at, ahead: early}
+			if p.flags&flagStream == 0 {
+				turn.at = max(at, c.line.moment(p.due))
+			}
+			c.line.offer(slot, turn)
 			to := batch
 			if early {
 				coming--
@@ -99,6 +106,9 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 				c.lastAt = at
 				m := c.offers(s, at, ids)
 				m.Offers.Ahead = early
+				if now < c.openedTill {
+					m.Offers.Expected = c.openedTill
+				}
 				c.post(s, m)
 			}
 		}
@@ -122,9 +132,9 @@ func (c *Coordinator) offers(s *siteView, at anteroom.Time, ids []anteroom.ID) T
 }
 
 // coming is how many more visitors may be called ahead of units that come free soon. With lanes, a unit has to be there
-// to say whose turn it is.
+// to say whose turn it is, and soon after the room was opened for a turn to stand until its visitor is due.
 func (c *Coordinator) coming(now anteroom.Time) int64 {
-	if now.Sub(c.calledAt) < 2*flushEvery || c.closed() || c.throttle.on() || c.line.parted() || c.permits() >= 1 {
+	if now.Sub(c.calledAt) < 2*flushEvery || now < c.openedTill || c.closed() || c.throttle.on() || c.line.parted() || c.permits() >= 1 {
 		return 0
 	}
 	n := [units]int64{c.ledger.Pool(Seat), c.ledger.Pool(RateSlot)}

@@ -226,6 +226,9 @@ func (l *line) present(p *place, now tick) bool {
 	return p.due <= now+claimTicks && now <= p.due+lateBy
 }
 
+// expected says that the ticket, which has no stream, will be able to take a turn by a moment if its visitor is punctual.
+func (l *line) expected(p *place, now, by tick) bool { return p.due <= by && now <= p.due+lateBy }
+
 const claimTicks = tick(claimHorizon / (10 * time.Millisecond))
 
 // lateBy is how late a check-in may be and the visitor still counts as here.
@@ -445,13 +448,15 @@ type turn struct {
 	// reachable says whether a ticket's site answers, and awaits whether it is about to tell who is there.
 	reachable, awaits func(site uint16) bool
 	away              int // how many absent winners may be set aside
+	// expected is a moment soon after the room was opened: whoever is due by then, in order, has a turn until then.
+	expected tick
 	spare             func(*lane) bool
 }
 
 // next takes the ticket whose turn it is out of the order, or returns 0.
 func (l *line) next(now anteroom.Time, r turn) uint32 {
 	t := l.tick(now)
-	l.unpark(t)
+	l.unpark(t, r.expected)
 	for _, x := range l.favored() {
 		if l.parted() && (!x.inLine() || !r.spare(x)) {
 			continue
@@ -473,7 +478,7 @@ func (l *line) nextOf(x *lane, t tick, r turn) (slot uint32, stop bool) {
 			l.setState(slot, parked) // until it is shown the page, and comes back
 			continue
 		}
-		if r.reachable(p.site) && l.present(p, t) {
+		if r.reachable(p.site) && (l.present(p, t) || l.expected(p, t, r.expected)) {
 			x.order.pop()
 			return slot, false
 		}
@@ -606,16 +611,24 @@ func (l *line) park(slot uint32, now tick) {
 	}
 }
 
-// unpark puts those whose check-in has come near back in order.
-func (l *line) unpark(now tick) {
-	for len(l.nearing) > 0 && l.nearing[0].due <= now+claimTicks {
+// unpark puts those whose check-in has come near, or is due by a moment, back in order.
+func (l *line) unpark(now, by tick) {
+	var missed []nearing // and here: their turns come again when they are due
+	for len(l.nearing) > 0 && l.nearing[0].due <= max(by, now+claimTicks) {
 		n := heap.Pop(&l.nearing).(nearing)
 		if n.slot >= l.places.next || l.places.id(n.slot).IsZero() {
 			continue
 		}
-		if p := l.places.at(n.slot); p.state == parked && p.due == n.due && l.present(p, now) {
+		switch p := l.places.at(n.slot); {
+		case p.state != parked || p.due != n.due:
+		case p.flags&flagStream != 0 && p.due > now+claimTicks:
+			missed = append(missed, n)
+		case l.present(p, now) || l.expected(p, now, by):
 			l.setState(n.slot, inLine)
 		}
+	}
+	for _, n := range missed {
+		heap.Push(&l.nearing, n)
 	}
 }
 

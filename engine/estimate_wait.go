@@ -89,6 +89,9 @@ func comeBack(d *anteroom.Decision, refresh, hold time.Duration) {
 	d.KeptUntil = d.Ticket.Next.Add(hold)
 }
 
+// supposedRate is the new users per minute of a room that admits nobody: the operator has yet to say.
+const supposedRate = 10_000
+
 // interval is how long a visitor may stay away without missing the turn: half of the
 // soonest moment at which the turn could come.
 // released is how many turns the coordinator has given that makes the forecast.
@@ -96,10 +99,11 @@ func interval(s anteroom.Settings, d anteroom.Decision, rank int, released uint6
 	if s.QueueingMethod == anteroom.Random || s.Prequeueing && !s.QueueAll {
 		return drawInterval // everybody is to be there when it begins
 	}
-	soonest := MaxInterval * 2
-	if s.NewUsersPerMinute > 0 {
-		soonest = min(soonest, time.Duration(float64(rank)*30/float64(s.NewUsersPerMinute)*float64(time.Second)))
+	rate := s.NewUsersPerMinute
+	if rate == 0 {
+		rate = supposedRate
 	}
+	soonest := min(MaxInterval*2, time.Duration(float64(rank)*30/float64(rate)*float64(time.Second)))
 	if d.WaitKnown {
 		told := min(d.WaitTime*88/100/2, MaxInterval*2)
 		if released < uint64(rank)+trusted || rank <= holdLine {
@@ -110,7 +114,7 @@ func interval(s anteroom.Settings, d anteroom.Decision, rank int, released uint6
 		soonest = max(soonest, told)
 	}
 	low := MinInterval
-	if s.QueueAll {
+	if s.QueueAll || s.NewUsersPerMinute == 0 {
 		low = drawInterval // nothing can happen before the operator acts
 	}
 	return min(max(soonest/2, low), MaxInterval)

@@ -211,6 +211,9 @@ type Offers struct {
 	// Ahead are called for units that are about to come free, and are not in Granted yet. Each is among IDs later, when it
 	// is.
 	Ahead []anteroom.ID
+	// Expected is a moment soon after the room was opened: a turn stands until its visitor is due, if that is by then. Zero:
+	// the room was not opened lately.
+	Expected anteroom.Time
 }
 
 // Keys gives places in line another key: by a shuffle, or because the site has missed one.

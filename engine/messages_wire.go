@@ -292,19 +292,21 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 	unsigned(c, &m.Term)
 	var lostFor time.Duration
 	var ahead []anteroom.ID
+	var expected anteroom.Time
 	if m.Offers != nil {
-		ahead = m.Offers.Ahead
+		ahead, expected = m.Offers.Ahead, m.Offers.Expected
 	}
 	if m.State != nil {
 		lostFor = m.State.LostFor
 	}
 	c.extensions(extension{func() bool { return m.State != nil && lostFor != 0 }, func(c *coder) { signed(c, &lostFor) }},
-		extension{func() bool { return m.Offers != nil && len(ahead) > 0 }, func(c *coder) { c.ids(&ahead) }})
+		extension{func() bool { return m.Offers != nil && len(ahead) > 0 }, func(c *coder) { c.ids(&ahead) }},
+		extension{func() bool { return m.Offers != nil && expected != 0 }, func(c *coder) { c.moment(&expected, 0) }})
 	if m.State != nil {
 		m.State.LostFor = lostFor
 	}
 	if m.Offers != nil {
-		m.Offers.Ahead = ahead
+		m.Offers.Ahead, m.Offers.Expected = ahead, expected
 	}
 }
 

@@ -392,6 +392,7 @@ func wireExamples() []wireExample {
 		{"7-report-gathered", 0, &Report{From: site, Sent: now, Term: 3, Gathered: true}},
 		{"7-report-coming", 0, &Report{From: site, Sent: now, Coming: Units{3, 300}}},
 		{"7-offers-ahead", 1, &ToSite{Site: site, Term: 5, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, At: now, IDs: []anteroom.ID{a}, Ahead: []anteroom.ID{b}}}},
+		{"7-offers-expected", 1, &ToSite{Site: site, Term: 5, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, At: now, Expected: now + 20e6, IDs: []anteroom.ID{a}}}},
 		{"7-report-origin", 0, &Report{From: site, Sent: now, Origin: OriginFacts{Known: true, Requests: 900, Failed: 12, P95: 340 * time.Millisecond}}},
 		{"7-state-lostfor", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Lost: true, LostFor: 50 * time.Second}}},
 		{"7-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},

@@ -33,6 +33,23 @@ func free(s *anteroom.Settings) bool {
 	return s.Suspended || !held(s) && s.QueueingMethod == anteroom.Passthrough
 }
 
+// shut says that nobody who waits may enter, for that reason or because a limit is 0.
+func shut(s *anteroom.Settings) bool {
+	return closed(s) || s.TotalActiveUsers == 0 || s.NewUsersPerMinute == 0
+}
+
+// opens says that other settings let in more than those who wait were told to expect: they are away for longer than the turns
+// take to come now.
+func opens(before, after *anteroom.Settings) bool {
+	more := func(a, b int) bool { return b > a+a/10 }
+	return !shut(after) && (shut(before) || more(before.TotalActiveUsers, after.TotalActiveUsers) || more(before.NewUsersPerMinute, after.NewUsersPerMinute))
+}
+
+// openedFor is how long those who were told to come back before an opening may still be away: all near the front of a room that is
+// shut are told drawInterval, or a sixth more. Until then turns go to those who are due in order, and stand until they come; else
+// whoever comes first would enter first, and newcomers before everybody.
+const openedFor = drawInterval*7/6 + claimHorizon
+
 // Opening is the planned end of a prequeue.
 type Opening struct {
 	At anteroom.Time // room time; zero when nothing is planned

@@ -79,7 +79,7 @@ func (s *Site) call(now anteroom.Time, id anteroom.ID, o *Offers, ahead bool) {
 		s.unitFor(now, slot, ahead)
 	case s.closed() && !o.ByHand, s.permits() < 1 && !ahead:
 		s.departures = append(s.departures, Departure{ID: id, Why: Declined})
-	case !o.ByHand && !s.canTake(now, slot):
+	case !o.ByHand && !s.canTake(now, slot, o.Expected):
 		// It has just been told to come back later, which the coordinator could not know.
 		s.departures = append(s.departures, Departure{ID: id, Why: Declined})
 		s.arrivals = append(s.arrivals, s.arrival(slot))
@@ -168,10 +168,10 @@ func (s *Site) coming(now anteroom.Time) (n Units) {
 }
 
 // canTake says that a ticket here could take a turn soon: it has a stream, a held request,
-// or a check-in due.
-func (s *Site) canTake(now anteroom.Time, slot uint32) bool {
+// or a check-in due, or one by the moment until which turns stand.
+func (s *Site) canTake(now anteroom.Time, slot uint32, expected anteroom.Time) bool {
 	w := s.here.at(slot)
-	if w.streams > 0 || w.due.Sub(now) <= claimHorizon {
+	if w.streams > 0 || w.due.Sub(now) <= claimHorizon || w.due <= expected {
 		return true
 	}
 	id := s.here.id(slot)

@@ -233,7 +233,7 @@ func arrivalsOf(sc Scenario, rng *rand.Rand) []arrival {
 // settingsAt returns the settings in force at a moment, with the limits to come that are planned.
 func (sc Scenario) settingsAt(at time.Duration) anteroom.Settings {
 	s, coming := sc.Settings, sc.Changes
-	for len(coming) > 0 && coming[0].At <= at {
+	for len(coming) > 0 && coming[0].At.Truncate(time.Microsecond) <= at { // as fine as room time
 		s, coming = coming[0].Settings, coming[1:]
 	}
 	var ahead anteroom.Ahead

@@ -63,6 +63,7 @@ type judge struct {
 	order      calm
 	flow       calm
 	changed    anteroom.Time                   // the last change of roles
+	opened     anteroom.Time                   // when settings last let in more than was told
 	restored   anteroom.Time                   // when a site last began from its journal
 	turns      map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
 	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
@@ -115,11 +116,11 @@ const (
 var checks = []struct{ Name, Means string }{
 	{"cap", "never more active sessions than total_active_users"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
-	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment"},
+	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment"},
 	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; at the end every unit is back"},
 	{"once", "one ticket has one session, however many clients use it and however often"},
 	{"stay", "a request within a session never gets the waiting page"},
-	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; longer with paced admissions, by the time that turns for the earlier free slots take"},
+	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take"},
 	{"agree", "the ledger's sums are right, and a door admits only sessions that its site knows"},
 	{"fair", "random: every choice is uniform over all waiting visitors, however often they poll"},
 }
@@ -177,7 +178,9 @@ func (j *judge) limits(s anteroom.Settings) {
 	j.looseTill, j.looseOn = j.w.now.Add(loosens), j.flow.faults > 0
 	j.looseCap, j.looseRate = max(j.cap, s.TotalActiveUsers), max(j.rate, s.NewUsersPerMinute)
 	before := j.set
-	j.set = s
+	if j.set = s; before.SessionDuration != 0 && opens(before, s) {
+		j.opened = j.w.now
+	}
 	if s.SessionDuration < before.SessionDuration {
 		j.sooner()
 	}
@@ -186,6 +189,14 @@ func (j *judge) limits(s anteroom.Settings) {
 		j.cap, j.rate = math.MaxInt, math.MaxInt
 	}
 	j.level()
+}
+
+// opens says that settings let in more than those who wait have been told to expect.
+func opens(before, after anteroom.Settings) bool {
+	shut := func(s anteroom.Settings) bool {
+		return s.QueueAll || s.Prequeueing || s.QueueingMethod == anteroom.Reject || min(s.TotalActiveUsers, s.NewUsersPerMinute) == 0
+	}
+	return !shut(after) && (shut(before) || 10*after.TotalActiveUsers > 11*before.TotalActiveUsers || 10*after.NewUsersPerMinute > 11*before.NewUsersPerMinute)
 }
 
 // loosens is how long admissions under the previous, higher limits may still take effect.
@@ -197,7 +208,7 @@ func (j *judge) loose() bool { return j.looseOn || j.w.now < j.looseTill }
 
 // slots is what is free by the limits.
 func (j *judge) slots() int {
-	if j.set.QueueAll || j.set.QueueingMethod == anteroom.Reject {
+	if j.set.QueueAll || j.set.Prequeueing || j.set.QueueingMethod == anteroom.Reject {
 		return 0
 	}
 	free := func(limit, used int) int { return limit - int(j.w.reserved()*float64(limit)) - used }

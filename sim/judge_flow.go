@@ -91,6 +91,9 @@ func (j *judge) patience() time.Duration {
 	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 || v.Clones > 0 {
 		patience = 30 * time.Second
 	}
+	if j.opened != 0 && j.w.now.Sub(j.opened) < time.Minute {
+		patience = 30 * time.Second
+	}
 	patience += j.w.edges.holds()
 	// What is on record of sessions is behind by so much.
 	if slack := engine.TouchSlack(j.set.SessionDuration); j.restored != 0 && j.w.now.Sub(j.restored) < j.set.SessionDuration+2*slack {

@@ -184,7 +184,7 @@ func (j *judge) overtakes(who int32) {
 		if p.arrived.Add(time.Second) >= mine {
 			break
 		}
-		if p.lane != w.people[who].lane || !w.present(p) || p.habits&clones != 0 || p.marks&undated != 0 { // a shared cookie is where it was seen last
+		if p.lane != w.people[who].lane || !w.present(p) && !j.awaited(p) || p.habits&clones != 0 || p.marks&undated != 0 { // a shared cookie is where it was seen last
 			continue
 		}
 		p.marks |= overtaken
@@ -209,6 +209,17 @@ func (w *world) present(p *person) bool {
 	}
 	return p.pending == 0 && p.marks&proven != 0 && w.now.Sub(p.answered) > time.Second && w.now < p.expected && p.expected <= w.now.Add(3500*time.Millisecond)
 }
+
+// awaited: when the room was opened, the visitor had been told to come back soon after, or has been since.
+func (j *judge) awaited(p *person) bool {
+	now := j.w.now
+	return !j.disturbs && j.opened != 0 && p.stream == 0 && p.pending == 0 && p.marks&proven != 0 && now.Sub(p.answered) > time.Second &&
+		now < p.expected && p.expected <= j.opened.Add(opening-time.Second)
+}
+
+// opening is for how long the order is kept for those who are not here yet, after the room was opened: all who were in front had
+// been told to come back in twenty seconds, give or take three, or sooner.
+const opening = 27 * time.Second
 
 // drawn counts the draws of a moment. Whoever has won stands no longer among those drawn
 // from, though the turn may come only with the next check-in.

@@ -39,6 +39,50 @@ func TestRaisedLimitLetsTheWaitingBrowserIn(t *testing.T) {
 	}
 }
 
+// Four visitors come back when they are told, which is some twenty seconds later while the limits are 0. When the room opens
+// meanwhile, they still enter before those who come then.
+func TestVisitorsWhoWaitedEnterFirstWhenTheRoomOpens(t *testing.T) {
+	t.Parallel()
+	room := func(limit int) string {
+		return fmt.Sprintf("  - name: shop\n    host: '*'\n    total_active_users: %d\n    new_users_per_minute: %[1]d\n    session_duration: 5m\n    first_session: 5m\n", limit)
+	}
+	g := startGate(t, room(0))
+	entered, away := make(chan string, 20), make(chan struct{}, 20)
+	comes := func(name string) {
+		go func() {
+			v := newVisitor(t, g)
+			for {
+				a, err := v.try(http.MethodGet, "/", "")
+				if err != nil || a.admitted() {
+					entered <- name
+					return
+				}
+				wait := after(a)
+				if wait > 10*time.Second {
+					away <- struct{}{}
+				}
+				<-time.After(wait) // what the page does
+			}
+		}()
+	}
+	for range 4 {
+		comes("one who waited")
+	}
+	for range 4 {
+		<-away
+	}
+	g.configure(room(4))
+	g.waitLog("configuration reloaded", 1)
+	for range 8 {
+		comes("one who came then")
+	}
+	for range 4 {
+		if name := <-entered; name != "one who waited" {
+			t.Errorf("%s is admitted", name)
+		}
+	}
+}
+
 func TestRotatedKeysKeepPlaceAndSession(t *testing.T) {
 	t.Parallel()
 	g := startGate(t, oneSeat)

@@ -105,6 +105,22 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Origin = sim.Origin{PerSecond: 120, Latency: 50 * time.Millisecond,
 			Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
 	},
+	// The room is shut again and again, by its limits or by hand, and opened when many wait who hold no stream.
+	"opens": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Streams = 0.3
+		for at := 40 * time.Second; at < 3*time.Minute; at += 70 * time.Second {
+			shut := sc.Settings
+			switch rng.IntN(3) {
+			case 0:
+				shut.QueueAll = true
+			case 1:
+				shut.Prequeueing = true
+			default:
+				shut.TotalActiveUsers, shut.NewUsersPerMinute = 0, 0
+			}
+			sc.Changes = append(sc.Changes, sim.Change{At: at, Settings: shut}, sim.Change{At: at + span(rng, 10*time.Second, 50*time.Second), Settings: sc.Settings})
+		}
+	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true

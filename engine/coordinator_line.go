@@ -450,7 +450,7 @@ type turn struct {
 	away              int // how many absent winners may be set aside
 	// expected is a moment soon after the room was opened: whoever is due by then, in order, has a turn until then.
 	expected tick
-	spare             func(*lane) bool
+	spare    func(*lane) bool
 }
 
 // next takes the ticket whose turn it is out of the order, or returns 0.

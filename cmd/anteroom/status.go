@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
@@ -35,7 +36,7 @@ func statusCommand() *cobra.Command {
 		Short: "Show the live figures of the rooms and their origins",
 		Long: `Show the live figures of up to 100 rooms and of their origins, as the node that answers sees them. PACE
 is how many new users per minute a room admits at the moment: its limit, or less while it protects its
-origin. The token needs permission to read everything.`,
+origin. WHY is what keeps new visitors out. The token needs permission to read everything.`,
 		Example: `  anteroom status
   anteroom status --json`,
 		Args: noArgs,
@@ -56,11 +57,41 @@ origin. The token needs permission to read everything.`,
 	}, showOverview)
 }
 
+// why says what keeps new visitors of a room out, or that nothing does.
+func why(s *schema.Status) string {
+	f := s.InForce
+	if f == nil {
+		f = &schema.InForce{}
+	}
+	switch {
+	case f.Suspended:
+		return "suspended"
+	case f.Draining:
+		return "draining"
+	case f.QueueAll:
+		return "paused or queue_all"
+	case f.Phase == anteroom.Prequeueing.String():
+		return "before the event"
+	case f.QueueingMethod == anteroom.Reject:
+		return "reject"
+	case s.Mode == "cut":
+		return "cut off"
+	case s.PaceReason != nil:
+		return strings.ReplaceAll(*s.PaceReason, "_", " ")
+	case f.QueueingMethod == anteroom.Passthrough:
+	case s.ActiveUsers >= s.TotalActiveUsers:
+		return "active users at the limit"
+	case s.AdmittedLastMinute >= s.NewUsersPerMinute:
+		return "new users at the limit"
+	}
+	return ""
+}
+
 func showOverview(w io.Writer, o overview) error {
 	t := newTable(w, "ROOM", "ACTIVE USERS", "LAST MINUTE", "PACE", "WAITING", "WHY")
 	for _, r := range o.Rooms {
 		t.row(r.Name, fmt.Sprintf("%d of %d", r.ActiveUsers, r.TotalActiveUsers), fmt.Sprintf("%d of %d", r.AdmittedLastMinute, r.NewUsersPerMinute),
-			r.PacePerMinute, r.Waiting, strings.ReplaceAll(schema.Value(r.PaceReason), "_", " "))
+			r.PacePerMinute, r.Waiting, why(&r.Status))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -15,11 +15,9 @@ import (
 const (
 	// limiterTime is how long a request waits, at most, from its start.
 	limiterTime = 5 * time.Second
-	// limiterWaiting and limiterLeast are how many wait: so many times as may be under way, and at least
-	// so many. A browser's hundred parallel requests, or a class that opens a page together, wait
-	// for moments instead of failing.
-	limiterWaiting = 4
-	limiterLeast   = 500
+	// limiterLeast is how many wait, or as many as may be under way if that is more. A browser's hundred parallel requests, or a class
+	// that opens a page together, wait for moments instead of failing; one address does not take half of all that a process serves.
+	limiterLeast = 500
 )
 
 // limiter is what is under way for one address, session or origin, and what waits behind it, in
@@ -44,7 +42,7 @@ func (l *limiter) enter(mu *sync.Mutex, most int, p patience) bool {
 		mu.Unlock()
 		return true
 	}
-	if len(l.waiting) >= max(limiterLeast, limiterWaiting*most) {
+	if len(l.waiting) >= max(limiterLeast, most) {
 		mu.Unlock()
 		return false
 	}

@@ -176,23 +176,27 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 }
 
 func TestLaneHasAnEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiters[int]()
-		wait := patience{time.Now().Add(limiterTime), nil, new(atomic.Int64)}
-		l.enter(1, 1, wait)
-		for range limiterLeast {
-			go l.enter(1, 1, wait)
-		}
-		synctest.Wait()
-		began := time.Now()
-		if l.enter(1, 1, wait) || time.Since(began) > 0 {
-			t.Errorf("the last one waited %v", time.Since(began))
-		}
-		if !l.enter(2, 1, wait) {
-			t.Error("another limiter is full as well")
-		}
-		<-time.After(limiterTime)
-	})
+	for most, waits := range map[int]int{1: limiterLeast, 1000: 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLimiters[int]()
+			wait := patience{time.Now().Add(limiterTime), nil, new(atomic.Int64)}
+			for range most + waits {
+				go l.enter(1, most, wait)
+			}
+			synctest.Wait()
+			if n := wait.count.Load(); n != int64(waits) {
+				t.Errorf("%d wait behind %d, want %d", n, most, waits)
+			}
+			began := time.Now()
+			if l.enter(1, most, wait) || time.Since(began) > 0 {
+				t.Errorf("the last one waited %v", time.Since(began))
+			}
+			if !l.enter(2, 1, wait) {
+				t.Error("another limiter is full as well")
+			}
+			<-time.After(limiterTime)
+		})
+	}
 }
 
 func TestBodyOfAByteASecondIsCut(t *testing.T) {

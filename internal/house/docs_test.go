@@ -41,7 +41,7 @@ var limits = map[string][]string{
 	"gateway/push":     {"maxSubscriptions", "maxMessage", "maxEndpoint", "KeptFor", "tries"},
 	"ticket/invite":    {"maxText", "again", "attempts"},
 	"ticket/account":   {"maxToken", "maxJWKS", "leeway", "maxName", "remembered", "attempts", "maxKeys", "refresh", "again", "fetchTime", "maxSources"},
-	"gateway":          {"maxEdges", "maxDrawDownloads", "touchesPerSecond", "touchesAtOnce", "moveTime", "pushesAtOnce", "pushesPerMinute", "maxBackURL", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "bodyTime", "cookieSlack", "verifyTime", "verifyMost", "verifyFew", "limiterTime", "maxFormBytes", "maxFormFields", "limiterWaiting", "limiterLeast", "crowdsPerPart"},
+	"gateway":          {"maxEdges", "maxDrawDownloads", "touchesPerSecond", "touchesAtOnce", "moveTime", "pushesAtOnce", "pushesPerMinute", "maxBackURL", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "bodyTime", "cookieSlack", "verifyTime", "verifyMost", "verifyFew", "limiterTime", "maxFormBytes", "maxFormFields", "limiterLeast", "crowdsPerPart"},
 	"engine":           {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":       {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},
 	"manage/webhook":   {"maxKept", "maxSignature"},

@@ -10,6 +10,12 @@ type joinsHere struct {
 	flights []joinsSent
 	seconds [4]secondJoins       // the latest, as a ring by second
 	lanes   map[uint8]*joinsHere // of each lane, in a room that has lanes
+
+	// Places of arrivals before the figures, which the figures do not count: those of visitors who have come back with their tickets
+	// or moved to a lane. Nothing tells how many of the others are ahead of them. In the order in which they came; the first are reported.
+	uncounted map[uint32]bool
+	places    []uint32
+	unsent    int // of them, not reported yet
 }
 
 // joinsOf are those of one lane.
@@ -31,8 +37,9 @@ func (s *Site) joinsOf(lane uint8) *joinsHere {
 
 // joinsSent is a report that is not known to be in the figures, and how many joins it told of.
 type joinsSent struct {
-	sent  anteroom.Time
-	count int
+	sent   anteroom.Time
+	count  int
+	places int // of them, or of moves, with an arrival before the figures
 }
 
 type secondJoins struct {
@@ -51,11 +58,27 @@ func (j *joinsHere) add(key anteroom.Time) {
 	s.count++
 }
 
+// again counts a place of an earlier arrival.
+func (j *joinsHere) again() {
+	j.since++
+	j.fresh++
+}
+
+// uncount notes that the figures do not count a place.
+func (j *joinsHere) uncount(slot uint32) {
+	if j.uncounted == nil {
+		j.uncounted = map[uint32]bool{}
+	}
+	j.uncounted[slot] = true
+	j.places = append(j.places, slot)
+	j.unsent++
+}
+
 // reported notes that a report takes along what has not been reported.
 func (j *joinsHere) reported(now anteroom.Time) {
-	if j.fresh > 0 {
-		j.flights = append(j.flights, joinsSent{now, j.fresh})
-		j.fresh = 0
+	if j.fresh > 0 || j.unsent > 0 {
+		j.flights = append(j.flights, joinsSent{now, j.fresh, j.unsent})
+		j.fresh, j.unsent = 0, 0
 	}
 	for _, of := range j.lanes {
 		of.reported(now)
@@ -67,10 +90,17 @@ func (j *joinsHere) heardOf(sent anteroom.Time) {
 	n := 0
 	for n < len(j.flights) && j.flights[n].sent <= sent {
 		j.since -= j.flights[n].count
+		for _, slot := range j.places[:j.flights[n].places] {
+			delete(j.uncounted, slot)
+		}
+		j.places = j.places[j.flights[n].places:]
 		n++
 	}
 	if j.flights = j.flights[n:]; len(j.flights) == 0 {
 		j.flights = nil
+	}
+	if len(j.places) == 0 {
+		j.places, j.uncounted = nil, nil
 	}
 	for _, of := range j.lanes {
 		of.heardOf(sent)

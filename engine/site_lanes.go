@@ -89,6 +89,8 @@ func (s *Site) raise(now anteroom.Time, slot uint32, lane uint8) {
 	if s.recordPlace(now, slot); s.mode == Cut {
 		s.lineUp(slot)
 	}
+	s.joinsOf(lane).again()
+	s.joins.uncount(slot)
 	s.arrivals = append(s.arrivals, s.arrival(slot))
 	s.urgent = true
 }

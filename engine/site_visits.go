@@ -184,6 +184,11 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(claimPoll), told: t.Told}
 	if known {
 		w.flags, w.due = hereShown|hereCame, max(now, t.Next)
+		s.joins.again()
+		if of := s.joinsOf(t.Lane); of != &s.joins {
+			of.again()
+		}
+		s.joins.uncount(slot)
 	} else {
 		s.joins.add(t.Arrival)
 		if of := s.joinsOf(t.Lane); of != &s.joins {
@@ -208,7 +213,8 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 
 // comeFirst shows the page to somebody who gets a place by coming back: that of this arrival, for the ticket says it.
 func (s *Site) comeFirst(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
-	d := s.waitDecision(now, t, or(holding(&s.settings), anteroom.ReasonNone, anteroom.ReasonLine))
+	reason := or(holding(&s.settings), anteroom.ReasonNone, anteroom.ReasonLine)
+	d := waitFor(now, t, reason, s.settings, s.figures.Of(t.Lane), -1, s.lineOf(t.Lane)) // those who come back before are ahead, however many they are
 	comeBack(&d, s.first(d.Refresh), s.settings.PlaceHold)
 	return d
 }
@@ -587,7 +593,7 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 		}
 	}
 	rank := s.rank(t.Arrival, t.Lane)
-	if !s.figured { // the line is the coordinator's, who has not been heard yet
+	if !s.figured || slot != 0 && t.Told == 0 && s.mode != Cut && s.joins.uncounted[slot] { // the line is the coordinator's, who has not been heard yet
 		rank = -1
 	}
 	d := waitFor(now, t, reason, s.settings, s.figures.Of(t.Lane), rank, s.lineOf(t.Lane))

@@ -79,7 +79,7 @@ func rotating(ctx context.Context, c *Cluster) error {
 
 func limiting(ctx context.Context, c *Cluster) error {
 	was := c.room
-	for _, share := range []float64{2. / 3, 1, 0.5, 1} {
+	for _, share := range []float64{2. / 3, 1, 0, 1} {
 		if !child.Sleep(ctx, c.length/6) {
 			return nil
 		}

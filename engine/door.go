@@ -127,7 +127,7 @@ func (d *Door) far(now anteroom.Time, v anteroom.Visit) (rank int, far bool) {
 	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || held(&d.settings) || void(&d.settings, t.Arrival) ||
 		t.Accepted() || v.Stream || v.NoClaim || v.Lane > t.Lane || !d.figures.tells(t.Lane) ||
 		f.Hot != 0 || f.Waiting <= holdLine || t.Arrival <= f.Front.Add(nearFront) ||
-		d.shuffled != 0 && t.LastCheckIn <= d.shuffled || d.anyone != 0 && t.LastCheckIn <= d.anyone || now < t.Next || now.Sub(t.Next) >= d.settings.PlaceHold/2 {
+		d.shuffled != 0 && t.LastCheckIn <= d.shuffled || d.anyone != 0 && t.LastCheckIn <= d.anyone || now < t.Next || now.Sub(t.Next) > Grace {
 		return 0, false
 	}
 	rank = f.Rank(t.Arrival)

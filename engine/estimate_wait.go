@@ -111,7 +111,8 @@ func interval(s anteroom.Settings, d anteroom.Decision, rank int, released uint6
 			// visitors stay so near that a turn finds them.
 			told = min(told, soonest+2*claimHorizon)
 		}
-		soonest = max(soonest, told)
+		// Slots that were taken together come free together: then it may be sooner than the rate alone says.
+		soonest = max(min(soonest, d.WaitTime/2), told)
 	}
 	low := MinInterval
 	if s.QueueAll || s.NewUsersPerMinute == 0 {

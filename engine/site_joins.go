@@ -11,8 +11,9 @@ type joinsHere struct {
 	seconds [4]secondJoins       // the latest, as a ring by second
 	lanes   map[uint8]*joinsHere // of each lane, in a room that has lanes
 
-	// Places of arrivals before the figures, which the figures do not count: those of visitors who have come back with their tickets
-	// or moved to a lane. Nothing tells how many of the others are ahead of them. In the order in which they came; the first are reported.
+	// Places of arrivals before the figures, which the figures do not count: those of visitors who have come back, with their tickets or
+	// after they were taken for gone, or moved to a lane. Nothing tells how many of the others are ahead of them. In the order in which they
+	// came; the first are reported.
 	uncounted map[uint32]bool
 	places    []uint32
 	unsent    int // of them, not reported yet
@@ -56,6 +57,15 @@ func (j *joinsHere) add(key anteroom.Time) {
 		*s = secondJoins{second: second}
 	}
 	s.count++
+}
+
+// returns counts a place of an earlier arrival with those who have joined.
+func (s *Site) returns(slot uint32) {
+	s.joins.again()
+	if of := s.joinsOf(s.here.at(slot).lane); of != &s.joins {
+		of.again()
+	}
+	s.joins.uncount(slot)
 }
 
 // again counts a place of an earlier arrival.

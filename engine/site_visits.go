@@ -184,11 +184,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(claimPoll), told: t.Told}
 	if known {
 		w.flags, w.due = hereShown|hereCame, max(now, t.Next)
-		s.joins.again()
-		if of := s.joinsOf(t.Lane); of != &s.joins {
-			of.again()
-		}
-		s.joins.uncount(slot)
+		s.returns(slot)
 	} else {
 		s.joins.add(t.Arrival)
 		if of := s.joinsOf(t.Lane); of != &s.joins {
@@ -283,6 +279,9 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		return s.unmoved(now, t), 0
 	}
 	if slot != 0 {
+		if w := s.here.at(slot); w.streams == 0 && now.Sub(w.due) > Grace && !v.NoClaim {
+			s.returns(slot) // taken for gone
+		}
 		s.here.at(slot).flags &^= hereUnheard
 		if w := s.here.at(slot); w.flags&hereCame == 0 && (!v.Fresh || v.Stream) {
 			s.proves(slot)
@@ -593,12 +592,19 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 		}
 	}
 	rank := s.rank(t.Arrival, t.Lane)
-	if !s.figured || slot != 0 && t.Told == 0 && s.mode != Cut && s.joins.uncounted[slot] { // the line is the coordinator's, who has not been heard yet
+	soon := slot != 0 && s.joins.uncounted[slot] && s.mode != Cut
+	switch {
+	case !s.figured: // the line is the coordinator's, who has not been heard yet
 		rank = -1
+	case soon: // what was told, if anything was
+		rank = int(t.Told) - 1
 	}
 	d := waitFor(now, t, reason, s.settings, s.figures.Of(t.Lane), rank, s.lineOf(t.Lane))
 	if holding(&s.settings) == anteroom.ReasonPrequeue && s.settings.Refresh == 0 && !t.ID.IsZero() {
 		comeBack(&d, s.untilOpening(now, t.ID, max(rank, 0), d.Refresh), s.settings.PlaceHold)
+	}
+	if soon && !held(&s.settings) && s.settings.Refresh == 0 {
+		comeBack(&d, min(d.Refresh, 2*MinInterval), s.settings.PlaceHold)
 	}
 	if slot != 0 && d.AheadKnown {
 		s.here.at(slot).told = uint32(d.Ahead) + 1

@@ -231,6 +231,9 @@ func (x *exchange) redeem(v *anteroom.Visit, code string, now anteroom.Time, pla
 			return inviteRefused, 0
 		}
 		x.s.invites.restore(x.client)
+		if anteroom.KindOf(err) == anteroom.Conflict { // a good code, of an event that is not active
+			return inviteRefused, 0
+		}
 		if x.s.log != nil {
 			x.s.log.Warn("an invite code could not be checked", "room", x.room.Name, "error", err)
 		}

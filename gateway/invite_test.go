@@ -24,8 +24,12 @@ type presale struct {
 	broken *error // of the store
 }
 
+// earlyCode is a good code, of an event that is not active.
+const earlyCode = "0000-0000-0000-EARN"
+
 func inPresale(t *testing.T, edit func(*anteroom.Room), f func(presale)) {
 	var broken error
+	early, _ := invite.Read(earlyCode)
 	codes := map[invite.Hash]bool{}
 	p := presale{broken: &broken, cfg: new(Config)}
 	for range 4 {
@@ -44,8 +48,11 @@ func inPresale(t *testing.T, edit func(*anteroom.Room), f func(presale)) {
 	}, func(c *Config) {
 		link := memlink.New()
 		c.Redeem = func(ctx context.Context, r Redemption) (uint8, error) {
-			if broken != nil {
+			switch {
+			case broken != nil:
 				return 0, broken
+			case r.Code == early:
+				return 0, anteroom.Errorf(anteroom.Conflict, "its event is not active")
 			}
 			err := anteroom.Errorf(anteroom.Denied, "no such code")
 			if codes[r.Code] {
@@ -249,6 +256,11 @@ func TestGuessesOfCodesAreBounded(t *testing.T) {
 		for i, code := range p.codes {
 			if got := enter(code); got != http.StatusSeeOther {
 				t.Errorf("good code %d: %d", i, got)
+			}
+		}
+		for range 2 * inviteTries {
+			if got := enter(earlyCode); got != http.StatusForbidden {
+				t.Errorf("a code of another event: %d", got)
 			}
 		}
 		if got := enter("x"); got != http.StatusForbidden {

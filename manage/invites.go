@@ -136,8 +136,8 @@ func (m *Manager) InviteUses(ctx context.Context, i Invites) (used int, err erro
 	return used, nil
 }
 
-// CreateInvites makes a batch of invite codes for a room, and returns the codes this once. A zero time is defaultInviteLife from now, zero
-// uses are one.
+// CreateInvites makes a batch of invite codes for a room, and returns the codes this once. A zero time is defaultInviteLife from now, or the end
+// of the codes' event if that is later; zero uses are one.
 func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, spec InviteSpec) (made Invites, codes []string, err error) {
 	err = m.change(ctx, by, func(t *tx) error {
 		r, err := t.old.room(t.by, Edit, zone, room)
@@ -150,6 +150,9 @@ func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.Zo
 		}
 		if spec.ExpiresOn.IsZero() {
 			spec.ExpiresOn = t.now.Add(defaultInviteLife)
+			if o, ok := spec.occurrence(r, t.now); ok && o.End.After(spec.ExpiresOn) {
+				spec.ExpiresOn = slices.MinFunc([]time.Time{o.End, t.now.Add(maxInviteLife)}, time.Time.Compare)
+			}
 		}
 		spec.ExpiresOn = spec.ExpiresOn.UTC()
 		if err := spec.check(r, t.now).Err(); err != nil {
@@ -196,6 +199,15 @@ func newCodes(n int) (codes []string, hashes []byte, err error) {
 	return codes, hashes, nil
 }
 
+// occurrence is the next one of the event that the codes are for.
+func (spec InviteSpec) occurrence(r *Served, now time.Time) (anteroom.Occurrence, bool) {
+	i := slices.IndexFunc(r.Events, func(e anteroom.Event) bool { return e.ID == spec.Event })
+	if spec.Event == "" || i < 0 {
+		return anteroom.Occurrence{}, false
+	}
+	return r.Events[i].Next(now)
+}
+
 func (spec InviteSpec) check(r *Served, now time.Time) (f anteroom.Faults) {
 	add := func(path, problem, fix string) {
 		f = append(f, anteroom.Fault{Path: path, Problem: problem, Fix: fix})
@@ -214,6 +226,9 @@ func (spec InviteSpec) check(r *Served, now time.Time) (f anteroom.Faults) {
 	}
 	if spec.Event != "" && !slices.ContainsFunc(r.Events, func(e anteroom.Event) bool { return e.ID == spec.Event }) {
 		add("event", fmt.Sprintf("there is no event %.64q in that room", spec.Event), "the id of one of the room's events")
+	}
+	if o, ok := spec.occurrence(r, now); ok && len(f) == 0 && !spec.ExpiresOn.After(o.From) {
+		add("expires_on", "is before the event begins: nobody could use the codes", "a moment after "+o.From.UTC().Format(time.RFC3339))
 	}
 	if spec.Lane != "" && !slices.ContainsFunc(r.Lanes, func(l anteroom.Lane) bool { return l.Name == spec.Lane && l.Priority > 0 }) {
 		add("lane", fmt.Sprintf("the room has no lane %.64q with a priority", spec.Lane), "the name of one of the room's lanes whose priority is 1 or more")
@@ -286,10 +301,14 @@ const AnyCode = -1
 // A visitor who has a place already gives its lane: only a code for a lane counts then, and one that would not raise the visitor
 // keeps its use.
 func (m *Manager) Redeem(ctx context.Context, room anteroom.RoomID, event anteroom.EventID, code invite.Hash, visitor anteroom.ID, placed int) (lane uint8, err error) {
-	now, s := m.now(), m.State()
+	now, s, early := m.now(), m.State(), false
 	for _, b := range s.invites {
 		i := &b.Invites
-		if i.Room != room || i.Event != "" && i.Event != event || over(i.ExpiresOn, now) || !b.has(code) {
+		if i.Room != room || over(i.ExpiresOn, now) || !b.has(code) {
+			continue
+		}
+		if i.Event != "" && i.Event != event {
+			early = true
 			continue
 		}
 		lane := s.laneOf(i)
@@ -315,6 +334,9 @@ func (m *Manager) Redeem(ctx context.Context, room anteroom.RoomID, event antero
 			return 0, unavailable(err)
 		}
 		return lane, nil
+	}
+	if early {
+		return 0, anteroom.Errorf(anteroom.Conflict, "the event of the invite code is not active")
 	}
 	return 0, anteroom.Errorf(anteroom.Denied, "there is no such invite code")
 }

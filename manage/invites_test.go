@@ -24,6 +24,48 @@ func invitedRoom(t *testing.T, m *Manager) (anteroom.ZoneID, anteroom.RoomID) {
 	return zone.ID, must[anteroom.Room](t)(m.CreateRoom(t.Context(), root, zone.ID, shop("sale"))).ID
 }
 
+// Codes for an event outlive 30 days if the event does, and cannot expire before it begins. A code that comes early is not a wrong one.
+func TestInvitesOfALaterEvent(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	now := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
+	m := open(t, Config{Link: memlink.New(), Now: func() time.Time { return now }})
+	zone, room := invitedRoom(t, m)
+	at := func(days int) time.Time { return now.AddDate(0, 0, days) }
+	for _, c := range []struct {
+		name                string
+		from, to, until, is time.Time
+		fault               string
+	}{
+		{"a later event", at(53), at(54), time.Time{}, at(54), ""},
+		{"a sooner event", at(5), at(6), time.Time{}, now.Add(defaultInviteLife), ""},
+		{"an event that lasts for long", at(300), at(400), time.Time{}, now.Add(maxInviteLife), ""},
+		{"an end within the event", at(53), at(55), at(54), at(54), ""},
+		{"an end before the event", at(53), at(54), at(53), time.Time{}, "is before the event begins"},
+		{"an event in two years", at(700), at(701), time.Time{}, time.Time{}, "is before the event begins"},
+	} {
+		event := must[anteroom.Event](t)(m.CreateEvent(ctx, root, zone, room, anteroom.Event{Name: "sale", Start: anteroom.StampOf(c.from), End: anteroom.StampOf(c.to)})).ID
+		made, codes, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1, Event: event, ExpiresOn: c.until})
+		if err := m.DeleteEvent(ctx, root, zone, room, event); err != nil {
+			t.Fatal(err)
+		}
+		if c.fault != "" {
+			if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil || !made.ExpiresOn.Equal(c.is) {
+			t.Errorf("%s: until %v, %v, want %v", c.name, made.ExpiresOn, err, c.is)
+			continue
+		}
+		h, _ := invite.Read(codes[0])
+		if _, err := m.Redeem(ctx, room, "", h, anteroom.ID{1}, AnyCode); anteroom.KindOf(err) != anteroom.Conflict {
+			t.Errorf("%s: the code comes early: %v", c.name, err)
+		}
+	}
+}
+
 func TestLifeOfInvites(t *testing.T) {
 	t.Parallel()
 	ctx, link := t.Context(), memlink.New()
@@ -273,7 +315,7 @@ func TestInvitesOfAnEvent(t *testing.T) {
 	}
 	h, _ := invite.Read(codes[0])
 	for _, other := range []anteroom.EventID{"", "00000000000000000000000000000001"} {
-		if _, err := m.Redeem(t.Context(), room, other, h, anteroom.ID{1}, AnyCode); anteroom.KindOf(err) != anteroom.Denied {
+		if _, err := m.Redeem(t.Context(), room, other, h, anteroom.ID{1}, AnyCode); anteroom.KindOf(err) != anteroom.Conflict {
 			t.Errorf("in the event %q: %v", other, err)
 		}
 	}

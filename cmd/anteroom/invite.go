@@ -56,14 +56,17 @@ func inviteCreate(r *remote) *cobra.Command {
 	f.StringVar(&event, "event", "", "accept the codes only while this `event` of the room is active")
 	f.StringVar(&lane, "lane", "", "the codes are for this `lane` of the room")
 	f.StringVar(&name, "name", "", "who the codes are for")
-	f.DurationVar(&life, "expires-in", 30*24*time.Hour, "how long the codes are valid, at most 8784h")
+	f.DurationVar(&life, "expires-in", 0, "how long the codes are valid, at most 8784h; 30 days, or until the end of the event if that is later, if you leave it out")
 	f.StringVar(&link, "link", "", "add a column with links to this `URL`, which fill in the code")
 	needs(cmd, "count")
 	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (made schema.NewInvites, err error) {
 		if _, err := linkTo(link, ""); err != nil {
 			return made, usageError{err}
 		}
-		body := map[string]any{"name": name, "count": count, "uses": uses, "expires_on": time.Now().Add(life).UTC().Format(time.RFC3339)}
+		body := map[string]any{"name": name, "count": count, "uses": uses}
+		if cmd.Flags().Changed("expires-in") {
+			body["expires_on"] = time.Now().Add(life).UTC().Format(time.RFC3339)
+		}
 		if event != "" {
 			e, err := findEvent(ctx, c, rm, event)
 			if err != nil {

@@ -13,7 +13,7 @@ type InvitesSpec struct {
 	Lane      string            `json:"lane" optional:"true" max:"50" doc:"Name of a lane of the room: visitors who enter a code move up to it. It needs a priority of 1 or more."`
 	Count     int               `json:"count" min:"1" max:"10000" doc:"How many codes to make."`
 	Uses      *int              `json:"uses" optional:"true" min:"1" max:"10000" doc:"How many visitors can join the queue with each code; 1 by default."`
-	ExpiresOn *time.Time        `json:"expires_on" optional:"true" doc:"At most 366 days from now; 30 days by default."`
+	ExpiresOn *time.Time        `json:"expires_on" optional:"true" doc:"At most 366 days from now, and after the event begins; by default 30 days, or until the end of the event if that is later."`
 }
 
 // InviteCode is a code to be revoked.

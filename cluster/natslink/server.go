@@ -390,6 +390,9 @@ func (s *coreServer) accounts(c *credentials) (string, error) {
 // siteKeys is the stream of the keys of a site whose cores have their servers with them.
 const siteKeys = "KV_" + ownNames + "_site"
 
+// sharedKeys is the stream of the shared keys, where the hub has its servers with it.
+const sharedKeys = "KV_" + ownNames + "_shared"
+
 // What those who come over the network may not do. Everything else in their account they
 // need: messages, reading and writing keys and journals.
 var (

@@ -149,6 +149,11 @@ func (a *attachment) start(ctx context.Context, shape string) error {
 		return err
 	}
 	a.siteID = l.site
+	if a.core {
+		if err := checkHub(a.cfg.Dir, a.cfg); err != nil {
+			return err
+		}
+	}
 	if shape, err = a.keep(shape, l.shape); err != nil {
 		return err
 	}

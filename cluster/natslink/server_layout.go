@@ -108,9 +108,6 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 	if have.shape != shapeNone && want.shape == shapeNone {
 		want.shape = have.shape // the store of the core that it was stays
 	}
-	if have == want {
-		return want, nil
-	}
 	return want, writeLayout(dir, want)
 }
 
@@ -179,11 +176,10 @@ func keptHub(dir string) (string, error) {
 // noteHub writes down whether the core's site is the hub, once it has found what all sites share. A core that never has
 // may have been configured wrongly, and can be put right.
 func (a *attachment) noteHub() error {
-	want := hubText(a.isHub())
-	if have, err := os.ReadFile(filepath.Join(a.cfg.Dir, hubName)); !a.core || err == nil && string(have) == want {
+	if !a.core {
 		return nil
 	}
-	return writeFile(a.cfg.Dir, hubName, want)
+	return writeFile(a.cfg.Dir, hubName, hubText(a.isHub()))
 }
 
 func writeLayout(dir string, l layout) error { return writeFile(dir, layoutName, l.String()) }
@@ -197,9 +193,13 @@ func keptCores(dir string) ([]string, error) {
 	return strings.Fields(string(text)), nil
 }
 
-// writeFile replaces a file so that it is there whole or not at all.
+// writeFile replaces a file so that it is there whole or not at all. One that is as it should be stays, because a core
+// must start on a full disk, too.
 func writeFile(dir, name, text string) error {
 	path := filepath.Join(dir, name)
+	if have, err := os.ReadFile(path); err == nil && string(have) == text {
+		return nil
+	}
 	f, err := os.CreateTemp(dir, name+"-*")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

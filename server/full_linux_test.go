@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/manage"
 )
 
 // smallDisk names the directory at which the process mounts a small file system, which nobody else sees.
@@ -127,6 +129,13 @@ func TestACoreOfThreeStartsOnAFullDisk(t *testing.T) {
 			t.Error("a session does not continue at the core")
 		}
 		eventually(t, "nobody is admitted, and two cores can record it", func() bool { return last.visit("/").isIn() })
+		eventually(t, "the doctor does not find the full disk, and nothing else", func() bool {
+			st, err := last.s.Manager().Cluster(t.Context(), operator)
+			st.Findings = slices.DeleteFunc(st.Findings, func(f manage.ClusterFinding) bool {
+				return strings.HasPrefix(f.What, "configuration files") // each has an origin of its own here
+			})
+			return err == nil && len(st.Findings) == 1 && st.Findings[0].What == "the disk of this core is full"
+		})
 	}
 }
 

@@ -239,7 +239,7 @@ func (j *joined) settleShared(ctx context.Context) error {
 	err := j.att.hubReady(moment)
 	end()
 	if err != nil {
-		return err
+		return j.att.unlinked(ctx, err)
 	}
 	near, info, err := ensureShared(bounded, j.att)
 	if err != nil {

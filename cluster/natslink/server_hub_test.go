@@ -1,10 +1,13 @@
 package natslink
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // TestADirectoryOfTheHubStaysOne: a core of another site that is started without its hub would grant all units once more,
@@ -64,4 +67,43 @@ func TestADirectoryOfTheHubStaysOne(t *testing.T) {
 	refused(asHub, "which is not the hub")
 	write(t, filepath.Join(tokyo.Dir, hubName), "")
 	refused(tokyo, "neither \"hub\" nor \"site\"")
+}
+
+// TestAHubThatIsNone: a core says what is wrong with the addresses of the hub, as far as it can know.
+func TestAHubThatIsNone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	own := single(t, "dublin")
+	own.Hub = []string{own.Listen}
+	tokyo, paris := single(t, "tokyo"), single(t, "paris")
+	tokyo.Hub, paris.Hub = []string{paris.Listen}, []string{tokyo.Listen}
+	gone := siteAt(t, "oslo", single(t, "lima"))
+	var joining sync.WaitGroup
+	for _, c := range []struct {
+		cfg  ClusterConfig
+		want string
+	}{
+		{own, "hub lists " + own.Listen + ", which is a core of this site itself"},
+		{tokyo, `is of site "paris", which is not the hub: its own configuration lists a hub`},
+		{paris, `is of site "tokyo", which is not the hub: its own configuration lists a hub`},
+		{gone, "no core answers at " + gone.Hub[0] + ", nor at "},
+	} {
+		joining.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+			defer cancel()
+			l, err := Join(ctx, c.cfg)
+			if err == nil {
+				t.Errorf("site %s found a hub", c.cfg.Site)
+				l.Close()
+				return
+			}
+			wantText(t, err, c.want)
+			if strings.Contains(err.Error(), "JetStream") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("it says what nobody can use: %v", err)
+			}
+		})
+	}
+	joining.Wait()
 }

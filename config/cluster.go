@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,6 +103,11 @@ func (l *loader) checkCluster(c *Cluster) {
 	l.checkPeers("cluster.cores", c.Cores)
 	l.checkPeers("cluster.join", c.Join)
 	l.checkPeers("cluster.hub", c.Hub)
+	for i, a := range c.Hub {
+		if a == c.Listen || slices.Contains(c.Cores, a) {
+			l.At(fmt.Sprintf("cluster.hub[%d]", i), field.Quote(a)+" is a core of this site", "list the cores of the hub; if this site is the hub, remove cluster.hub")
+		}
+	}
 	if n := len(c.Cores); n > 0 {
 		found := false
 		for _, a := range c.Cores {

@@ -47,6 +47,51 @@ func TestLastRequestsAtADoorThatEnds(t *testing.T) {
 	}
 }
 
+// How long the seats of a node that was killed are held, as docs/cluster.md has it.
+func TestSeatsOfANodeThatWasKilled(t *testing.T) {
+	t.Parallel()
+	const session = time.Minute
+	for _, c := range []struct {
+		what       string
+		back       time.Duration // after the last word; 0: never
+		from, till time.Duration // after the last word, when the session of a visitor who left before is over
+	}{
+		{"back within 6 s", 5 * time.Second, 0, session},
+		{"back later: a session from then", 10 * time.Second, 10*time.Second + session, 10*time.Second + session},
+		{"back much later, or never: half a session and a session", 0, session/2 + session, session/2 + session},
+	} {
+		set := hallSet
+		set.SessionDuration, set.FirstSession = session, session
+		h := newHall(t, 2, set)
+		const old, young = 0, 1
+		for _, d := range h.doors {
+			d.SetNode(7)
+		}
+		d := h.get(old, h.newcomer())
+		if d.Verdict != anteroom.Admit {
+			t.Fatalf("not admitted: %+v", d)
+		}
+		h.run(2 * sureFor(session))
+		left := h.now
+		h.doors[old].mute = true
+		if c.back > 0 {
+			h.run(c.back)
+			h.get(young, h.newcomer()) // another process speaks for the node
+		}
+		const slack = 5 * time.Second // looked at every TouchEvery, and heard within a beat
+		if early := left.Add(c.from - slack).Sub(h.now); c.from > 0 {
+			h.run(early)
+			if _, ok := h.desk.Site().Session(d.Ticket.ID); !ok {
+				t.Errorf("%s: the seat is free before its time", c.what)
+			}
+		}
+		h.run(left.Add(c.till + slack).Sub(h.now))
+		if _, ok := h.desk.Site().Session(d.Ticket.ID); ok {
+			t.Errorf("%s: the seat is held for too long", c.what)
+		}
+	}
+}
+
 // A process of a site that starts assumes that the one before heard a door as late as it can have. It takes the last word of a
 // door that is earlier than that only if the door knew of it by then: another one may have been overtaken.
 func TestLastWordToASuccessor(t *testing.T) {

@@ -153,6 +153,11 @@ func (x sites) ReplaceNode(ctx context.Context, node, by string, force bool, sur
 	if node == by || !slices.ContainsFunc(all, func(c natslink.Core) bool { return c.Runs && c.Is(site, by) }) {
 		return false, anteroom.Errorf(anteroom.Conflict, "%s is not another core of site %s that runs: start it first, under the address of %s and with an empty data directory; the cores are %s", by, site, node, names(all))
 	}
+	// One that is there already takes nobody's place: afterwards the site would have a core less.
+	if size := len(natslink.ListedCores(x.s.link)); len(all) <= size {
+		return false, anteroom.Errorf(anteroom.Conflict, "site %s has %d cores and lists %d, so none of them has come in the place of %s: start a new core first, under the address of %s and with an empty data directory; "+
+			"to go on with one core less, use anteroom cluster remove %s", site, len(all), size, node, node, node)
+	}
 	if err := sure(); err != nil {
 		return false, err
 	}

@@ -141,6 +141,8 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	refused(t, second.RemoveNode(t.Context(), operator, "core-9", true), anteroom.Invalid, "site local has no core core-9; its cores are core-1, core-2, core-3")
 	_, err := second.ReplaceNode(t.Context(), operator, "core-1", "core-3", false)
 	refused(t, err, anteroom.Conflict, "core-1 runs: stop it first")
+	_, err = second.ReplaceNode(t.Context(), operator, "core-1", "core-3", true)
+	refused(t, err, anteroom.Conflict, "site local has 3 cores and lists 3, so none of them has come in the place of core-1")
 	_, err = second.ForgetSite(t.Context(), operator, "local")
 	refused(t, err, anteroom.Conflict, "local is the site that answers")
 

@@ -176,3 +176,18 @@ func (a *attachment) connectCore() error {
 	}
 	return a.hearCores()
 }
+
+// dial connects a core once to another one, of any site, at its address for nodes.
+func (a *attachment) dial(at string, within time.Duration) (*nats.Conn, error) {
+	c := a.server.credentials
+	key, err := c.key(purposeSite)
+	if err != nil {
+		return nil, err
+	}
+	sign, err := withKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return nats.Connect("tls://"+at, nats.Name(a.cfg.Node), sign, nats.NoReconnect(), nats.Timeout(within),
+		nats.Secure(c.config(coreName(c.cluster), coreName(c.cluster))), nats.TLSHandshakeFirst())
+}

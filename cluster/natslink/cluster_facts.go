@@ -115,9 +115,11 @@ func (f Facts) Cores() int {
 // the hub. Since when is not known: who leads counts from when it began to.
 func (f Facts) away(own bool) []string {
 	gone := map[string]bool{}
+	// Its groups end on a full disk, and those who lead them hear it no more; it runs.
+	full := f.Core != nil && f.Core.DiskFull
 	look := func(all []ReplicaFacts) {
 		for _, r := range all {
-			if r.away() {
+			if r.away() && !(full && r.Server == f.Server) {
 				gone[r.Server] = true
 			}
 		}
@@ -147,7 +149,7 @@ func (f Facts) Faults() []Fault {
 		f.Core.faults(len(f.away(true)), say)
 	}
 	for _, core := range f.away(false) {
-		say(false, "one more loss may stop the site", "start it; if its machine is lost, start another core in its place and run anteroom cluster replace: docs/cluster.md, A core is lost",
+		say(false, "one more loss may stop the site", "start it; if it runs, make room on its disk; if its machine is lost, start another core in its place and run anteroom cluster replace: docs/cluster.md, A core is lost",
 			"core %s is away", core)
 	}
 	for _, s := range f.Streams {
@@ -176,10 +178,13 @@ func (f Facts) Faults() []Fault {
 // faults says what is wrong. Those of the site's cores that are away are told of elsewhere.
 func (c *CoreFacts) faults(away int, say func(stops bool, why, fix, what string, args ...any)) {
 	if c.DiskFull {
-		say(true, "it records nothing, holds no roles and keeps no copy up to date",
-			"delete files there or enlarge it; the core continues by itself within half a minute", "the disk of this core is full")
+		why := "it records nothing, so on_failure decides about new visitors"
+		if c.Size > 1 {
+			why = "its copies are not up to date: the other cores record for it, and one more loss may stop the site"
+		}
+		say(true, why, "delete files there or enlarge it; the core continues by itself within half a minute", "the disk of this core is full")
 	}
-	if c.Size > 1 && c.Leader == "" {
+	if c.Size > 1 && c.Leader == "" && !c.DiskFull { // then it does not know
 		say(true, "more than half of them must run and reach each other",
 			"start the others, and open the port above that of the address between them", "the %d cores of the site have no leader", c.Size)
 	}

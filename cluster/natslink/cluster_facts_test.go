@@ -24,8 +24,11 @@ func TestFaults(t *testing.T) {
 		t.Errorf("all is well, and: %v", all)
 	}
 	for want, harm := range map[string]func(f *Facts){
-		"no core of the site answers":    func(f *Facts) { f.Server = "" },
-		"the disk of this core is full":  func(f *Facts) { f.Core.DiskFull = true },
+		"no core of the site answers": func(f *Facts) { f.Server = "" },
+		"the disk of this core is full": func(f *Facts) { // the server's groups have ended, so it knows of no leader, and the others do not hear it
+			f.Core.DiskFull, f.Core.Leader, f.Core.Cores = true, "", nil
+			f.Streams[0].Leader, f.Streams[0].Replicas[0] = "dublin.b", ReplicaFacts{Server: "dublin.a", Lag: 7, Seen: time.Minute}
+		},
 		"have no leader":                 func(f *Facts) { f.Core.Leader = "" },
 		"reaches 1 of the 2 other cores": func(f *Facts) { f.Core.Routes = f.Core.Routes[:1] },
 		"4 cores are connected where 3":  func(f *Facts) { f.Core.Routes = append(f.Core.Routes, LinkFacts{}) },
@@ -57,5 +60,15 @@ func TestFaults(t *testing.T) {
 		if all := f.Faults(); len(all) != 1 || !strings.Contains(all[0].What, want) || all[0].Why == "" || all[0].Fix == "" {
 			t.Errorf("%v, want only %q", all, want)
 		}
+	}
+
+	full := well()
+	full.Core.DiskFull = true
+	if why := full.Faults()[0].Why; !strings.Contains(why, "the other cores record for it") {
+		t.Errorf("one of three, whose disk is full: %q", why)
+	}
+	full.Core.Size = 1
+	if why := full.Faults()[0].Why; !strings.Contains(why, "it records nothing") {
+		t.Errorf("the only core, whose disk is full: %q", why)
 	}
 }

@@ -239,11 +239,15 @@ func (j *joined) settleShared(ctx context.Context) error {
 	err := j.att.hubReady(moment)
 	end()
 	if err != nil {
-		return err
+		return j.att.unlinked(ctx, err)
 	}
 	near, info, err := ensureShared(bounded, j.att)
 	if err != nil {
 		return err
+	}
+	if err := j.att.noteHub(); err != nil {
+		// A full disk keeps no core from serving: what the directory stores says the same.
+		j.log.Warn("the data directory does not say whether this site is the hub", "reason", err)
 	}
 	name := info.Config.Metadata[metaStore]
 	if err := j.copy.follows(name, info.State.LastSeq); err != nil {

@@ -168,7 +168,7 @@ func Open(cfg Config) (cluster.Link, error) {
 		return nil, err
 	}
 	<-l.writing
-	l.reserve()
+	keepReserve(l.cfg.Dir, reserveSize, l.cfg.MinFree)
 	l.expireOld()
 	l.keeper.Go(l.keep)
 	return l, nil

@@ -140,13 +140,26 @@ func startCore(ctx context.Context, cfg ClusterConfig, shape string, c *credenti
 	return s, nil
 }
 
+// What one of several cores writes before it runs, a few small files, may take a part of the reserve when the disk is
+// full. It then uses up that part, so that there are as many starts as parts.
+const (
+	coreReserve     = 1 << 20
+	coreReservePart = 64 << 10
+)
+
 // launch starts the server; after an error none runs.
 func (s *coreServer) launch(ctx context.Context) error {
 	srv, err := s.boot(ctx, s.cfg, s.shape)
-	if err == nil {
-		s.running.Store(srv)
+	for err != nil && refusal(err.Error()) && yieldReserve(s.cfg.Dir, coreReservePart) {
+		s.log.say(slog.LevelWarn, "the disk of %s is full: the embedded server is started with space reserved for that", []any{s.cfg.Dir})
+		srv, err = s.boot(ctx, s.cfg, s.shape)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	s.running.Store(srv)
+	keepReserve(s.cfg.Dir, coreReserve, mendRoom)
+	return nil
 }
 
 // boot starts a server, with options that others may change; after an error it does not run.
@@ -389,6 +402,9 @@ func (s *coreServer) accounts(c *credentials) (string, error) {
 
 // siteKeys is the stream of the keys of a site whose cores have their servers with them.
 const siteKeys = "KV_" + ownNames + "_site"
+
+// sharedKeys is the stream of the shared keys, where the hub has its servers with it.
+const sharedKeys = "KV_" + ownNames + "_shared"
 
 // What those who come over the network may not do. Everything else in their account they
 // need: messages, reading and writing keys and journals.

@@ -108,10 +108,78 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 	if have.shape != shapeNone && want.shape == shapeNone {
 		want.shape = have.shape // the store of the core that it was stays
 	}
-	if have == want {
-		return want, nil
-	}
 	return want, writeLayout(dir, want)
+}
+
+// hubName is the file that says whether a core's site is the hub. It is not a line of [layoutName], so that an earlier
+// version can open the directory still.
+const hubName = "anteroom-hub"
+
+// Whose core a directory belongs to, as [hubName] has it.
+const (
+	ofHub  = "hub\n"
+	ofSite = "site\n"
+)
+
+func hubText(hub bool) string {
+	if hub {
+		return ofHub
+	}
+	return ofSite
+}
+
+// checkHub refuses a directory of a core whose site was the hub where it no longer is, and the reverse: a second hub would
+// grant all units once more.
+func checkHub(dir string, cfg ClusterConfig) error {
+	have, err := keptHub(dir)
+	switch {
+	case err != nil:
+		return err
+	case have == ofSite && len(cfg.Hub) == 0:
+		return fmt.Errorf("cluster: %s belongs to a core of site %q, which is not the hub, and the configuration lists no hub: a second hub would grant all units once more; list the cores of the hub in hub as before, or choose another directory", dir, cfg.Site)
+	case have == ofHub && len(cfg.Hub) > 0:
+		return fmt.Errorf("cluster: %s belongs to a core of the hub, and the configuration lists %s as the hub: the configuration and the units granted would stay behind in it; remove hub, or choose another directory", dir, strings.Join(cfg.Hub, ", "))
+	}
+	return nil
+}
+
+// keptHub returns what the directory says. Earlier versions wrote nothing down, but what all sites share is stored by the
+// hub, and the others have a mirror of it. It returns "" for a directory that has neither: its core has never reached the hub.
+func keptHub(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, hubName))
+	if err == nil {
+		if have := string(text); have == ofHub || have == ofSite {
+			return have, nil
+		}
+		return "", fmt.Errorf("cluster: %s is %.60q, neither %q nor %q: write the right one", filepath.Join(dir, hubName), text, strings.TrimSpace(ofHub), strings.TrimSpace(ofSite))
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	stores := func(stream string) bool {
+		for _, engine := range []string{engineName, filepath.Join(beforeName, engineName)} {
+			if _, err := os.Stat(filepath.Join(dir, engine, accountShared, "streams", stream)); err == nil {
+				return true
+			}
+		}
+		return false
+	}
+	switch origin, mirror := stores(sharedKeys), stores(mirrorPrefix+sharedKeys); {
+	case origin && !mirror:
+		return ofHub, nil
+	case mirror && !origin:
+		return ofSite, nil
+	}
+	return "", nil // with both, an earlier version was started as both
+}
+
+// noteHub writes down whether the core's site is the hub, once it has found what all sites share. A core that never has
+// may have been configured wrongly, and can be put right.
+func (a *attachment) noteHub() error {
+	if !a.core {
+		return nil
+	}
+	return writeFile(a.cfg.Dir, hubName, hubText(a.isHub()))
 }
 
 func writeLayout(dir string, l layout) error { return writeFile(dir, layoutName, l.String()) }
@@ -125,9 +193,13 @@ func keptCores(dir string) ([]string, error) {
 	return strings.Fields(string(text)), nil
 }
 
-// writeFile replaces a file so that it is there whole or not at all.
+// writeFile replaces a file so that it is there whole or not at all. One that is as it should be stays, because a core
+// must start on a full disk, too.
 func writeFile(dir, name, text string) error {
 	path := filepath.Join(dir, name)
+	if have, err := os.ReadFile(path); err == nil && string(have) == text {
+		return nil
+	}
 	f, err := os.CreateTemp(dir, name+"-*")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

@@ -175,17 +175,7 @@ func (j *joined) grow(ctx context.Context, cores []string, sure func() error) (c
 // probe returns an error that says why a core cannot be one of several with this one.
 func (a *attachment) probe(ctx context.Context, other address) error {
 	at := other.at(portNodes)
-	c := a.server.credentials
-	key, err := c.key(purposeSite)
-	if err != nil {
-		return err
-	}
-	sign, err := withKey(key)
-	if err != nil {
-		return err
-	}
-	nc, err := nats.Connect("tls://"+at, nats.Name(a.cfg.Node), sign, nats.NoReconnect(), nats.Timeout(apiTimeout),
-		nats.Secure(c.config(coreName(c.cluster), coreName(c.cluster))), nats.TLSHandshakeFirst())
+	nc, err := a.dial(at, apiTimeout)
 	if err != nil {
 		return fmt.Errorf("cluster: the core at %s does not answer (start it first, with the same cores and an empty data directory): %w", at, explain(err))
 	}

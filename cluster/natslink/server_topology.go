@@ -149,6 +149,11 @@ func (a *attachment) start(ctx context.Context, shape string) error {
 		return err
 	}
 	a.siteID = l.site
+	if a.core {
+		if err := checkHub(a.cfg.Dir, a.cfg); err != nil {
+			return err
+		}
+	}
 	if shape, err = a.keep(shape, l.shape); err != nil {
 		return err
 	}
@@ -324,6 +329,49 @@ func (a *attachment) hubReady(ctx context.Context) error {
 		_, err := accountInfo(ctx, a.shared, a.hubDomain)
 		return err
 	})
+}
+
+// unlinked returns a better reason why the hub's store does not answer, where there is no link to the hub: who listens at
+// its addresses. The server in this process does not know it.
+func (a *attachment) unlinked(ctx context.Context, reason error) error {
+	if !a.core || len(a.cfg.Hub) == 0 || len(a.server.links()) > 0 {
+		return reason
+	}
+	hub, err := parseAddresses(a.cfg.Hub)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	all := make([]string, len(hub))
+	var asked sync.WaitGroup
+	for i, h := range hub {
+		asked.Go(func() { all[i] = a.notHub(ctx, h).Error() })
+	}
+	asked.Wait()
+	return errors.New("natslink: there is no link to the hub: " + strings.Join(all, "; "))
+}
+
+// notHub says what is wrong with an address of the hub.
+func (a *attachment) notHub(ctx context.Context, h address) error {
+	at := h.at(portNodes)
+	nc, err := a.dial(at, tryBound)
+	if err != nil {
+		return fmt.Errorf("no core answers at %s, nor at %s, which the link needs: %w", at, h.at(portSites), explain(err))
+	}
+	defer nc.Close()
+	site, _, _ := strings.Cut(nc.ConnectedServerName(), ".")
+	if site == a.siteOf() {
+		return fmt.Errorf("hub lists %s, which is a core of this site itself: list the cores of the site that is the hub, or remove hub if this one is", at)
+	}
+	info, err := accountInfo(ctx, nc, "")
+	switch {
+	case err != nil:
+		return fmt.Errorf("the core at %s has no store: %w", at, explain(err))
+	case info.Domain != hubDomain:
+		return fmt.Errorf("the core at %s is of site %q, which is not the hub: its own configuration lists a hub; exactly one site is the hub and lists none", at, site)
+	}
+	return fmt.Errorf("the core at %s is of the hub, and %s does not answer: open this port to the cores of other sites", at, h.at(portSites))
 }
 
 // permanent is an error that trying again does not heal.

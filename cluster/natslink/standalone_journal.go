@@ -315,7 +315,7 @@ func (l *link) keep() {
 		err := l.write(ctx, func(ctx context.Context) error {
 			retention := l.mark.now.retention
 			step = min(max(retention/keepParts, minKeepStep), maxKeepStep)
-			l.reserve()
+			keepReserve(l.cfg.Dir, reserveSize, l.cfg.MinFree)
 			return l.forget(ctx, time.Now().Add(-retention))
 		})
 		cancel()

@@ -28,29 +28,32 @@ func (l *link) space(urgent bool) error {
 	case checkSpace(l.cfg.Dir, reserveLeft) == nil:
 		return nil
 	}
-	path := filepath.Join(l.cfg.Dir, reserveName)
-	for {
-		info, statErr := os.Stat(path)
-		if statErr != nil || info.Size() == 0 || os.Truncate(path, max(0, info.Size()-reserveLeft)) != nil {
-			return err
-		}
+	for yieldReserve(l.cfg.Dir, reserveLeft) {
 		if checkSpace(l.cfg.Dir, reserveLeft) == nil {
 			return nil
 		}
 	}
+	return err
 }
 
-// reserve makes the file when there is room for it. Some file systems cannot; then there is none.
-func (l *link) reserve() {
-	path := filepath.Join(l.cfg.Dir, reserveName)
-	if info, err := os.Stat(path); err == nil && info.Size() >= reserveSize || checkSpace(l.cfg.Dir, l.cfg.MinFree+reserveSize) != nil {
+// yieldReserve gives up a part of the file of a directory, and reports whether there was one.
+func yieldReserve(dir string, part int64) bool {
+	path := filepath.Join(dir, reserveName)
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0 && os.Truncate(path, max(0, info.Size()-part)) == nil
+}
+
+// keepReserve makes the file when as much is free besides. Some file systems cannot; then there is none.
+func keepReserve(dir string, size, free int64) {
+	path := filepath.Join(dir, reserveName)
+	if info, err := os.Stat(path); err == nil && info.Size() >= size || checkSpace(dir, free+size) != nil {
 		return
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, fs.FileMode(0o600))
 	if err != nil {
 		return
 	}
-	if err = errors.Join(allocate(f, reserveSize), f.Close()); err != nil {
+	if err = errors.Join(allocate(f, size), f.Close()); err != nil {
 		os.Remove(path)
 	}
 }

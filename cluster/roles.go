@@ -66,9 +66,6 @@ const (
 	farewell = 2 * time.Second
 )
 
-// ErrReplaced: another process with the same node name has started later.
-var ErrReplaced = errors.New("cluster: another process of the same node has started")
-
 // Member is what a process tells the others of its site, as JSON in its key. Unknown members of other versions are
 // ignored.
 type Member struct {
@@ -140,6 +137,8 @@ type Roles struct {
 	until    time.Time            // until when roles are held
 	joined   time.Time            // since when its key has been renewed in time; zero: never
 	revision uint64               // of its own key
+	replaced bool                 // another process has its name
+	waits    uint64               // revision of the key that says so; 0: it has none. Used by renew, and at the end
 	renewals []renewal            // of its own key, still on their way back
 	current  time.Time            // everything written before is known here; zero: nothing is
 	arrived  time.Time            // when one of its own renewals came back last
@@ -279,7 +278,8 @@ func poke(wake chan struct{}) {
 }
 
 // Run takes part until ctx ends, then gives up its roles, tells the others, and returns ctx's error. It returns
-// ErrReplaced or ErrClosed earlier if it cannot continue; its roles are then lost as well.
+// ErrClosed earlier if the link was closed; its roles are then lost as well. While another process has the name of its node,
+// because it has started later, this one holds no roles.
 func (r *Roles) Run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -335,6 +335,7 @@ func (r *Roles) Run(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
+	r.withdrawNamesake(bye)
 	r.leave(bye)
 	return ctx.Err()
 }
@@ -425,12 +426,18 @@ func (r *Roles) renew(ctx context.Context, fail func(error)) {
 		} else {
 			next = renewAgain
 		}
+		if err == nil {
+			r.goOn(ctx)
+		}
 		switch {
 		case err == nil && warned:
 			r.log.Info("the site's store is reached again")
 			warned = false
 		case err == nil || ctx.Err() != nil:
-		case errors.Is(err, ErrReplaced) || errors.Is(err, ErrClosed):
+		case errors.Is(err, errReplaced):
+			r.giveWay(ctx, err)
+			failures, next = 0, MemberTTL
+		case errors.Is(err, ErrClosed):
 			fail(err)
 			return
 		case !warned:
@@ -498,7 +505,7 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 			// Before the first renewal, an older process of the same node may still have to expire.
 			if json.Unmarshal(e.Value, &m) == nil && m.Boot != self.Boot && !r.joined.IsZero() {
 				return fmt.Errorf("%w: node %q runs as boot %s and as boot %s since %v; give each node its own name",
-					ErrReplaced, self.Node, self.Boot, m.Boot, m.Started)
+					errReplaced, self.Node, self.Boot, m.Boot, m.Started)
 			}
 			r.revision = e.Revision
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -549,21 +550,106 @@ func TestRolesGoToWhoCanTakeThem(t *testing.T) {
 	})
 }
 
+// TestRolesOfTwoWithOneName: the one that started later has the name and the roles, every node knows of the other one, and that one
+// goes on when the name is free: at once if the later one says that it ends, else when its key has expired.
 func TestRolesOfTwoWithOneName(t *testing.T) {
+	for _, c := range []struct {
+		how   string
+		end   func(second *actor)
+		after time.Duration
+	}{
+		{"stopped", func(second *actor) { second.stop() }, 6 * time.Second},
+		{"killed", func(second *actor) { second.link.Close() }, 36 * time.Second},
+	} {
+		t.Run(c.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newTroupe(t, 8)
+				defer x.end()
+				namesakes := func(want ...string) {
+					t.Helper()
+					for node, a := range x.actors {
+						if got, err := a.Namesakes(t.Context()); err != nil || !slices.Equal(got, want) {
+							t.Errorf("%s knows of namesakes of %v, %v; want %v", node, got, err, want)
+						}
+					}
+				}
+				other := x.start("b")
+				first := x.start("a")
+				x.pass(30 * time.Second)
+				x.balanced("a", "b")
+				namesakes()
+				second := x.start("a")
+				x.actors["first"] = first
+				x.pass(600 * time.Millisecond)
+				namesakes("a")
+				x.pass(60 * time.Second)
+				namesakes("a")
+				if len(first.held) != 0 || len(second.held) != 4 || len(first.Heard()) != 2 {
+					t.Errorf("the first holds %v, the second %v; the first hears %d members", first.held, second.held, len(first.Heard()))
+				}
+				c.end(second)
+				<-second.ended
+				delete(x.actors, "first")
+				x.actors["a"] = first
+				x.pass(c.after)
+				namesakes()
+				x.pass(30 * time.Second)
+				x.balanced("a", "b")
+				if len(other.Heard()) != 2 {
+					t.Errorf("the other hears %d members", len(other.Heard()))
+				}
+				second.link.Close()
+			})
+		})
+	}
+}
+
+// TestOneNameIsNotFoughtFor: of three, the one that started last has the name, and when it ends one of the two that wait.
+func TestOneNameIsNotFoughtFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTroupe(t, 8)
 		defer x.end()
-		first := x.start("a")
-		x.pass(3 * time.Second)
-		second := x.start("a")
-		if err := <-first.ended; !errors.Is(err, cluster.ErrReplaced) {
-			t.Errorf("Run: %v, want ErrReplaced", err)
+		var all []*actor
+		for i := range 3 {
+			all = append(all, x.start("a"))
+			delete(x.actors, "a")
+			x.actors[fmt.Sprint("a", i)] = all[i]
+			x.pass(600 * time.Millisecond)
+			if i > 0 && len(all[i-1].held) != 0 {
+				t.Errorf("the one before still holds %v", all[i-1].held)
+			}
+			x.pass(5 * time.Second)
 		}
-		first.link.Close()
-		x.pass(3 * time.Second)
-		if len(first.held) != 0 || len(second.held) != 8 {
-			t.Errorf("the first holds %v, the second %v", first.held, second.held)
+		has := func() (has []int) {
+			for i, a := range all {
+				if len(a.held) > 0 {
+					has = append(has, i)
+				}
+			}
+			return has
 		}
+		moved := 0
+		for range 60 {
+			x.pass(time.Second)
+			if !slices.Equal(has(), []int{2}) {
+				moved++
+			}
+		}
+		if moved > 0 {
+			t.Errorf("the last did not have the roles alone at %d of 60 moments", moved)
+		}
+		all[2].stop()
+		<-all[2].ended
+		delete(x.actors, "a2")
+		x.pass(10 * time.Second)
+		now := has()
+		for range 60 {
+			x.pass(time.Second)
+			if len(now) != 1 || !slices.Equal(has(), now) {
+				t.Fatalf("%v have the roles, then %v", now, has())
+			}
+		}
+		all[2].link.Close()
 	})
 }
 

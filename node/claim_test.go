@@ -1,6 +1,8 @@
 package node
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 )
@@ -56,4 +58,56 @@ func TestTwoSitesOfOneName(t *testing.T) {
 			t.Errorf("the name is of %q, %v; want %q", e.Value, err, own.Value)
 		}
 	})
+}
+
+// TestTwoNodesOfOneName: every node of the site says so, the earlier one still knows the others and serves visitors, and has its roles
+// again when the later one has ended.
+func TestTwoNodesOfOneName(t *testing.T) {
+	together(t, shop, "dublin-1 dublin-2", func(t *testing.T, g *group) {
+		first, other := g.node("dublin-1"), g.node("dublin-2")
+		all := map[string]*peer{"first": first, "other": other}
+		namesakes := func(want ...string) {
+			t.Helper()
+			for name, p := range all {
+				s, _ := p.Cluster(t.Context())
+				if !slices.Equal(s.Namesakes, want) || len(s.Members) != 2 {
+					t.Errorf("%s: namesakes %v, %d members; want %v and 2", name, s.Namesakes, len(s.Members), want)
+				}
+			}
+		}
+		namesakes()
+		second := g.start("dublin-1")
+		t.Cleanup(first.kill)
+		all["second"] = second
+		pass(2 * time.Second)
+		namesakes("dublin-1")
+		pass(30 * time.Second)
+		namesakes("dublin-1")
+		for p := range maps.Values(all) {
+			newGuest().at(t, p)
+		}
+		if n := first.rolesHeld(); n != 0 {
+			t.Errorf("the earlier one holds %d roles", n)
+		}
+		second.kill()
+		delete(all, "second")
+		g.nodes["dublin-1"] = first
+		pass(80 * time.Second)
+		namesakes()
+		g.settled()
+		if n := first.rolesHeld(); n < 10 {
+			t.Errorf("the earlier one holds %d roles when the later one has ended", n)
+		}
+	})
+}
+
+// rolesHeld is how many roles the process holds.
+func (p *peer) rolesHeld() (n int) {
+	s, _ := p.Cluster(p.group.t.Context())
+	for _, r := range s.Roles {
+		if r.Epoch > 0 && r.Node == p.name {
+			n++
+		}
+	}
+	return n
 }

@@ -27,9 +27,12 @@ type ClusterStatus struct {
 	Link    cluster.Health   `json:"link"`
 	Doors   []DoorsStatus    `json:"doors"`
 	// Namesake: another site of the cluster has the name of this one, which therefore holds no roles.
-	Namesake bool   `json:"namesake,omitempty"`
-	Garbled  uint64 `json:"garbled"` // messages that could not be read
-	Unsent   uint64 `json:"unsent"`  // and sent
+	Namesake bool `json:"namesake,omitempty"`
+	// Namesakes are nodes of this site whose name several processes have.
+	Namesakes []string `json:"namesakes,omitempty"`
+
+	Garbled uint64 `json:"garbled"` // messages that could not be read
+	Unsent  uint64 `json:"unsent"`  // and sent
 }
 
 // RoleStatus is a role and its holder.
@@ -84,6 +87,7 @@ func (x *member) status(ctx context.Context) (ClusterStatus, bool) {
 		}
 	}
 	var work sync.WaitGroup
+	work.Go(func() { p.Namesakes, _ = x.roles.Namesakes(ctx) })
 	for i := range x.shards {
 		work.Go(func() {
 			role := &p.Roles[i]

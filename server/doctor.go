@@ -20,7 +20,7 @@ const lookFor = 8 * time.Second
 func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen node.ClusterStatus) {
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
-	v := doctor.View{Node: seen.Node, Site: seen.Site, Members: seen.Members, Health: seen.Link, Namesake: seen.Namesake}
+	v := doctor.View{Node: seen.Node, Site: seen.Site, Members: seen.Members, Health: seen.Link, Namesake: seen.Namesake, Namesakes: seen.Namesakes}
 	v.Sites, v.Silent = coordinator.NewClient(s.link).Sites(ctx)
 	for _, one := range v.Sites {
 		st.Sites = append(st.Sites, manage.ClusterSite{Site: one.Name, Rooms: one.Rooms, Heard: one.Heard.Seconds(), Trip: one.Trip.Seconds(),

@@ -49,6 +49,8 @@ type View struct {
 
 	// Namesake: another site of the cluster has the name of this one.
 	Namesake bool
+	// Namesakes are nodes of the site whose name several processes have.
+	Namesakes []string
 
 	Roles    []Role // of the site
 	Health   cluster.Health
@@ -114,6 +116,11 @@ func (d *diagnosis) names(v View) {
 		d.add(Error, fmt.Sprintf("another site of the cluster has the name %s", v.Site),
 			"This site holds no roles: it would be taken for the other one and admit visitors with that site's units.",
 			"Give one of the two another cluster.site and restart its nodes. If this site lost its store, start it once with --new-journal.")
+	}
+	for _, node := range v.Namesakes {
+		d.add(Error, fmt.Sprintf("several processes have the name of node %s", node),
+			"The one that started last has the name. The others hold no roles and are missing from the status, so the site may stop when it loses another node.",
+			"Give each process its own cluster.node, or stop the one that was started by mistake: another one has the name again within a minute.")
 	}
 }
 

@@ -48,9 +48,13 @@ func (t *touch) state() (cluster.Touch, time.Time) {
 
 // watchSite asks the site's store whether it is there, again and again.
 func (j *joined) watchSite() {
+	key := barrierKey
+	if j.att.server != nil {
+		key = j.att.server.rollKey()
+	}
 	for pause(j.ctx, touchEvery) {
 		began := time.Now()
-		_, err := j.site.keys.last(j.ctx, j.site.keys.subjects+barrierKey)
+		found, err := j.site.keys.last(j.ctx, j.site.keys.subjects+key)
 		if j.ctx.Err() != nil {
 			return
 		}
@@ -60,6 +64,9 @@ func (j *joined) watchSite() {
 			}
 			j.touch.site.lost(err)
 			continue
+		}
+		if err == nil && j.att.server != nil {
+			j.readRoll(j.ctx, found)
 		}
 		j.touch.site.ok(fmt.Sprintf("%s answered in %s", j.att.site.ConnectedServerName(), time.Since(began).Round(10*time.Microsecond)))
 	}

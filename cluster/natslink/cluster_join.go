@@ -134,6 +134,8 @@ func (j *joined) await(ctx context.Context) error {
 		return nil
 	case err := <-j.fatal:
 		return err
+	case <-Removed(j):
+		return errRemoved(j.att.cfg.Dir)
 	case <-patience:
 		h := j.Health()
 		j.log.Warn("the rest of the cluster cannot be reached; this node goes on with its copy of the configuration and tries again",
@@ -221,6 +223,9 @@ func (j *joined) settleSite(ctx context.Context) error {
 		return err
 	}
 	if err := ensureSite(bounded, j.att); err != nil {
+		return err
+	}
+	if err := j.enroll(bounded); err != nil {
 		return err
 	}
 	j.touch.site.ok("")

@@ -175,7 +175,7 @@ func (w *siteWatch) once(ctx context.Context, listing bool) error {
 		filters = append(filters, keys.subjects+barrierKey)
 	}
 	seen := map[string]bool{}
-	synced := false
+	synced, again := false, false
 	err = keys.follow(ctx, 0, filters, nil, func(r row) error {
 		key := strings.TrimPrefix(r.subject, keys.subjects)
 		if key != barrierKey {
@@ -187,6 +187,13 @@ func (w *siteWatch) once(ctx context.Context, listing bool) error {
 		}
 		if synced || r.seq < barrier {
 			return nil
+		}
+		// What a key held when this began is left out if it was written again before its turn came. All of that has been
+		// written by now, so it comes before a barrier that is written now.
+		if !again {
+			again = true
+			barrier, err = keys.barrier(ctx)
+			return err
 		}
 		synced = true
 		for key := range w.known {

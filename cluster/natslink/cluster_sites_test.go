@@ -3,6 +3,8 @@ package natslink
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,5 +138,37 @@ func TestSites(t *testing.T) {
 	}
 	if links := far.server.links(); len(links) != 1 || links[0].Name != "dublin.dublin-1" {
 		t.Errorf("links %v", links)
+	}
+}
+
+// TestKeysThatAreWrittenMeanwhileAreListed: a key that was there before is among them, although its value is another one now.
+func TestKeysThatAreWrittenMeanwhileAreListed(t *testing.T) {
+	t.Parallel()
+	j := join(t, single(t, "dublin"))
+	s := j.Site()
+	keys := []string{"busy.1", "busy.2", "busy.3"}
+	for _, key := range keys {
+		put(t, s, key, "first")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	for _, key := range keys {
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				s.Put(ctx, key, []byte("next"))
+			}
+		})
+	}
+	missed := 0
+	for range 50 {
+		if got, err := s.Keys(t.Context(), "busy."); err != nil || !slices.Equal(got, keys) {
+			missed++
+			t.Logf("%q, %v", got, err)
+		}
+	}
+	stop()
+	writing.Wait()
+	if missed > 0 {
+		t.Errorf("%d of 50 lists lack a key", missed)
 	}
 }

@@ -28,7 +28,7 @@ const (
 const breath = 2 * time.Millisecond
 
 // runCore is a process that joins, says "ready", and unless it is to be quiet counts up a
-// key of the shared space, one of the site and a journal of its own, until it is killed. It
+// key of the shared space, one of the site and a journal of its own, until it is killed. One that is quiet ends when it is removed. It
 // says what was acknowledged: "shared <value> <revision>", "site <value> <revision>",
 // "journal <number> 0".
 func runCore() error {
@@ -43,7 +43,8 @@ func runCore() error {
 	}
 	fmt.Println("ready")
 	if os.Getenv(quietVariable) != "" {
-		select {}
+		<-Removed(l)
+		return nil
 	}
 	if cores, ok := os.LookupEnv(resizeVariable); ok {
 		go resize(ctx, l, strings.Fields(cores))

@@ -127,15 +127,17 @@ func TestThreeCores(t *testing.T) {
 	dead := cfgs[lost].Node
 	cfgs[lost].Node = "dublin-9"
 	remover := all[(lost+1)%3]
-	if err := edge.removeCore(t.Context(), dead); err == nil {
+	if err := edge.removePeer(t.Context(), peerID("dublin."+dead), dead, leastCores); err == nil {
 		t.Error("an edge removed a core")
 	}
-	if err := remover.removeCore(t.Context(), "dublin-77"); err == nil {
+	if err := remover.removePeer(t.Context(), peerID("dublin.dublin-77"), "dublin-77", leastCores); err == nil {
 		t.Error("a core that never was is removed")
 	}
 	all[lost] = start(t, cfgs[lost])
 	within(t, 20*time.Second, all[lost].ready)
-	within(t, 20*time.Second, func(ctx context.Context) error { return remover.removeCore(ctx, dead) })
+	within(t, 20*time.Second, func(ctx context.Context) error {
+		return remover.removePeer(ctx, peerID("dublin."+dead), dead, leastCores)
+	})
 	other = remover
 	within(t, 30*time.Second, current)
 	put()

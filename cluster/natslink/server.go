@@ -54,6 +54,7 @@ const (
 type coreServer struct {
 	cfg                  ClusterConfig
 	shape                string
+	birth                string // of the directory
 	credentials          *credentials
 	log                  logger        // of what is said about the server
 	site, shared, system nkeys.KeyPair // of this start of the process; they enter in-process only
@@ -130,6 +131,10 @@ func startCore(ctx context.Context, cfg ClusterConfig, shape string, c *credenti
 		if *key, err = nkeys.CreateUser(); err != nil {
 			return nil, fmt.Errorf("natslink: key: %w", err)
 		}
+	}
+	var err error
+	if s.birth, err = birthOf(cfg.Dir); err != nil {
+		return nil, err
 	}
 	if err := s.launch(ctx); err != nil {
 		return nil, err

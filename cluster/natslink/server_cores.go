@@ -46,7 +46,7 @@ func RemoveCore(ctx context.Context, l cluster.Link, node string) error {
 	if !ok {
 		return errNoCluster
 	}
-	return j.att.removeCore(ctx, node)
+	return j.removePeer(ctx, peerID(j.att.siteOf()+"."+node), node, leastCores)
 }
 
 // Removed returns a channel that is closed when the others have removed the core of this link: it stores nothing any
@@ -152,13 +152,6 @@ func peerID(server string) string {
 
 func noLeader(err error) error {
 	return fmt.Errorf("%w: the cores of the site have no leader now: %w", cluster.ErrUnavailable, err)
-}
-
-func (a *attachment) removeCore(ctx context.Context, node string) error {
-	if a.system == nil {
-		return errNotCore
-	}
-	return a.removePeer(ctx, peerID(a.siteOf()+"."+node), node, leastCores)
 }
 
 // removePeer removes the core with an id, so that at least so many are left.

@@ -101,7 +101,7 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 		want.shape = shapeSingle
 	case have.shape == want.shape, want.shape == shapeNone:
 	case have.shape == shapeRemoved:
-		return layout{}, fmt.Errorf("cluster: the other cores have removed this one: stop it for good, or delete %s and give it a new name to let it join as a new core", dir)
+		return layout{}, errRemoved(dir)
 	case have.shape != shapeNone:
 		want.shape = have.shape
 	}

@@ -530,7 +530,7 @@ func (j *joined) shrink(ctx context.Context) error {
 			break
 		}
 		i := max(0, slices.IndexFunc(last, func(c Core) bool { return !c.Runs }))
-		if err := a.removePeer(ctx, last[i].id, last[i].Node, leastCores); err != nil {
+		if err := j.removePeer(ctx, last[i].id, last[i].Node, leastCores); err != nil {
 			return err
 		}
 	}
@@ -568,7 +568,10 @@ func (j *joined) shrink(ctx context.Context) error {
 		return fmt.Errorf("%w; the core stands still until it is started again", err)
 	}
 	a.cfg.Log.Warn("this core is the only one of its site now")
-	return a.ready(life)
+	if err := a.ready(life); err != nil {
+		return err
+	}
+	return j.strike(life, last[0].id, last[0].Node)
 }
 
 // takeCopies makes this core keep the only copy of each stream of an account, of those that the last other core has too. A core that

@@ -79,8 +79,8 @@
 // last offer has taken effect. "Here" is an open stream, or a check-in that is due within
 // claimHorizon: whoever is neither is passed over without losing the key, and is first on
 // return. When a room that was shut opens, or its limits are raised, those who wait have been told to come back later than
-// their turns come: for openedFor, whoever is due by its end counts as here, and the turn stands until then. After a restart that lost touch with a line, nobody is called for claimHorizon,
-// so that those in front can come back first.
+// their turns come: for openedFor, whoever is due by its end counts as here, and the turn stands until then. After a restart
+// that lost touch with a line, nobody is called for claimHorizon, so that those in front can come back first.
 //
 // Visitors are called ahead of units that come free within callAhead unless their sessions are renewed
 // ([Report].Coming): as many as those, in the same order, so that they are here in time ([Offers].Ahead). Such a turn sets

@@ -59,8 +59,11 @@ func (j *joinsHere) add(key anteroom.Time) {
 	s.count++
 }
 
-// returns counts a place of an earlier arrival with those who have joined.
+// returns counts a place of an earlier arrival with those who have joined, once until the figures do.
 func (s *Site) returns(slot uint32) {
+	if s.joins.uncounted[slot] {
+		return
+	}
 	s.joins.again()
 	if of := s.joinsOf(s.here.at(slot).lane); of != &s.joins {
 		of.again()
@@ -76,7 +79,10 @@ func (j *joinsHere) again() {
 
 // uncount notes that the figures do not count a place.
 func (j *joinsHere) uncount(slot uint32) {
-	if j.uncounted == nil {
+	switch {
+	case j.uncounted[slot]:
+		return
+	case j.uncounted == nil:
 		j.uncounted = map[uint32]bool{}
 	}
 	j.uncounted[slot] = true

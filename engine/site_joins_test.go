@@ -51,3 +51,23 @@ func TestRankCountsJoinsSinceTheFigures(t *testing.T) {
 		t.Errorf("a newcomer is told %d ahead, some 1,165 are", got)
 	}
 }
+
+// While nothing is heard of the coordinator, whoever comes back late again and again is counted once.
+func TestReturnsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	now := midnight.Add(time.Hour)
+	s := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60, PlaceHold: time.Hour})
+	s.Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Sites: 1, Figures: &Figures{At: now, Number: 1, Waiting: 500}})
+	ticket := anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Minute), LastCheckIn: now.Add(-time.Minute), Next: now, Told: 41}
+	for range 100 {
+		d, _ := s.Visit(now, anteroom.Visit{NewID: anteroom.ID{2}, NoHold: true, Ticket: ticket})
+		if d.Ahead != 40 {
+			t.Fatalf("%d ahead, 40 were told", d.Ahead)
+		}
+		ticket = d.Ticket
+		now = ticket.Next.Add(Grace + time.Second)
+	}
+	if s.joins.since != 1 || len(s.joins.places) != 1 {
+		t.Errorf("counted as %d joins, %d places", s.joins.since, len(s.joins.places))
+	}
+}

@@ -26,6 +26,7 @@ type troupe struct {
 	latest map[string]uint64 // highest epoch by role
 	actors map[string]*actor
 	boots  int
+	behind string // a node whose member cannot write from its start
 }
 
 type actor struct {
@@ -179,6 +180,7 @@ func (x *troupe) start(node string) *actor {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a.stop = cancel
+	a.space.behind.Store(node == x.behind)
 	x.actors[node] = a
 	go func() { a.ended <- a.Run(ctx) }()
 	return a
@@ -527,11 +529,12 @@ func TestRolesGoToWhoCanTakeThem(t *testing.T) {
 		defer x.end()
 		x.start("a")
 		x.pass(15 * time.Second)
-		x.start("b").space.behind.Store(true)
 		began := x.latest["site.00"]
 		for _, epoch := range x.latest {
 			began = max(began, epoch)
 		}
+		x.behind = "b"
+		x.start("b")
 		x.pass(10 * time.Second)
 		moved := 0
 		for _, epoch := range x.latest {

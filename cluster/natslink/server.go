@@ -83,7 +83,10 @@ type coreLog struct {
 func (l *coreLog) Warnf(format string, v ...any)  { l.soften(slog.LevelWarn, format, v) }
 func (l *coreLog) Errorf(format string, v ...any) { l.soften(slog.LevelError, format, v) }
 
-const tryingToConnect = "Error trying to connect"
+const (
+	tryingToConnect  = "Error trying to connect"
+	waitingForRoutes = "Waiting for routing"
+)
 
 // soften lowers the level of what belongs to the life of a cluster.
 func (l *coreLog) soften(level slog.Level, format string, v []any) {
@@ -96,7 +99,7 @@ func (l *coreLog) soften(level slog.Level, format string, v []any) {
 		{"Clients that are not using", slog.LevelDebug},
 		{"Metalayer blocking snapshot", slog.LevelDebug},
 		// Others start later, or are being restarted.
-		{"Waiting for routing", slog.LevelInfo},
+		{waitingForRoutes, slog.LevelInfo},
 		{"has not established contact with a meta leader", slog.LevelInfo},
 		{"is not current with the meta leader", slog.LevelInfo},
 		{tryingToConnect, slog.LevelWarn},
@@ -110,10 +113,10 @@ func (l *coreLog) soften(level slog.Level, format string, v []any) {
 			break
 		}
 	}
-	if strings.Contains(text, tryingToConnect) && l.repeats.again(text, time.Now()) {
+	if (strings.Contains(text, tryingToConnect) || strings.Contains(text, waitingForRoutes) || stranger.MatchString(text)) && l.repeats.again(text, time.Now()) {
 		level = slog.LevelDebug
 	}
-	l.say(level, "%s", []any{text})
+	l.say(level, "%s", []any{plain(text)})
 }
 
 func (l *coreLog) Fatalf(format string, v ...any) {

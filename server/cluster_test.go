@@ -321,6 +321,8 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 		_, ok := edge.s.Manager().State().ZoneNamed("example.org")
 		return ok
 	})
+	_, err = (sites{edge.s}).AddCores(t.Context(), func() error { return nil })
+	refused(t, err, anteroom.Invalid, "only a core knows and changes the cores of its site: ask at one")
 	tokens := func() int {
 		all, err := r.s.Manager().Tokens(operator)
 		if err != nil {

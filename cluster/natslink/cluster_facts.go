@@ -126,7 +126,7 @@ func (f Facts) away(own bool) []string {
 			}
 		}
 	}
-	if f.Core != nil {
+	if f.Core != nil && !stuck { // which knows of the others only how they were then
 		look(f.Core.Cores)
 	}
 	for _, s := range f.Streams {

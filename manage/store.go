@@ -304,10 +304,11 @@ func (m *Manager) write(ctx context.Context, seq uint64, writes []write) error {
 			}
 		} else if m.alone {
 			err = m.cfg.Link.Delete(ctx, w.Key)
-		} else if got.Revision != 0 {
+		} else if len(got.Value) > 0 {
 			// A deletion that asks for the revision: a later record may have written the key,
-			// and the copy here not know it. Until it has gone its value is empty.
-			_, err = m.cfg.Link.Lease(ctx, w.Key, []byte{}, got.Revision, cluster.MinLease)
+			// and the copy here not know it. Until it has gone its value is empty. Nodes that are away meanwhile must
+			// find that when they come back: of a key that has gone they hear nothing, and would have it forever.
+			_, err = m.cfg.Link.Lease(ctx, w.Key, []byte{}, got.Revision, cluster.MaxRetention)
 			if errors.Is(err, cluster.ErrRevision) {
 				continue
 			}

@@ -427,4 +427,20 @@ func TestWhatWasDeletedWhileANodeWasDownStaysDeleted(t *testing.T) {
 	if known(edge) {
 		t.Error("the edge accepts a token that was revoked")
 	}
+
+	// Nodes start when a deletion was the last change.
+	zone, _ := at.State().ZoneNamed("example.org")
+	if err := at.DeleteZone(t.Context(), operator, zone.ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the edge knows the zone", func() bool {
+		_, ok := edge.s.Manager().State().ZoneNamed("example.org")
+		return !ok
+	})
+	for _, x := range []*running{edge, r} {
+		if err := x.end(); err != nil {
+			t.Fatal(err)
+		}
+		x.start()
+	}
 }

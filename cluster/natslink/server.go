@@ -62,6 +62,7 @@ type coreServer struct {
 	changing sync.Mutex                    // while the server is started again; guards cfg.Cores and shape
 	running  atomic.Pointer[server.Server] // another one after mend, or when the site has more or fewer cores
 	full     atomic.Int64                  // when the disk refused a write first, in ns since 1970; 0: it takes them
+	broken   atomic.Pointer[string]        // why, as the system says; "" where it is full
 	refused  chan struct{}                 // full was set
 	retiring sync.Once
 	removed  chan struct{} // closed when the others have removed this core
@@ -158,7 +159,7 @@ const (
 // launch starts the server; after an error none runs.
 func (s *coreServer) launch(ctx context.Context) error {
 	srv, err := s.boot(ctx, s.cfg, s.shape)
-	for err != nil && refusal(err.Error()) && yieldReserve(s.cfg.Dir, coreReservePart) {
+	for err != nil && isFull(err.Error()) && yieldReserve(s.cfg.Dir, coreReservePart) {
 		s.log.say(slog.LevelWarn, "the disk of %s is full: the embedded server is started with space reserved for that", []any{s.cfg.Dir})
 		srv, err = s.boot(ctx, s.cfg, s.shape)
 	}

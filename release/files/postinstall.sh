@@ -11,7 +11,8 @@ if [ -d /run/systemd/system ]; then
 	# The new binary takes the listeners over, without a lost connection. If it cannot, the old
 	# one goes on, and its log says why.
 	if systemctl is-active --quiet anteroom.service; then
-		systemctl kill --kill-whom=main --signal=USR2 anteroom.service || true
+		main=$(systemctl show --property=MainPID --value anteroom.service || true) # "systemctl kill --kill-whom" needs systemd 252
+		[ "${main:-0}" -le 1 ] || kill -USR2 "$main" || true
 	fi
 fi
 if [ "$1" = 1 ] || { [ "$1" = configure ] && [ -z "$2" ]; }; then

@@ -217,7 +217,7 @@ type Restored struct {
 	Rooms  int       `json:"rooms"`
 	Lists  int       `json:"lists"`
 	Tokens int       `json:"tokens"`
-	Keys   bool      `json:"keys" doc:"Whether the backup contained ticket keys, which are now in force."`
+	Keys   bool      `json:"keys" doc:"Whether the backup contained ticket keys, whose tickets are now valid."`
 }
 
 // backup is what Restore has read, checked for itself.

@@ -56,6 +56,26 @@ func (k *Keyring) Rotate(now time.Time, keep time.Duration) (*Keyring, error) {
 	return next.Promote(now, keep)
 }
 
+// Restore returns the ring after a backup of it was restored: the keys of the copy open what they have sealed, as if they had been replaced now,
+// and the ring seals as before, so that nobody loses a place who got a ticket since the backup. A copy of another ring, which has another fixed
+// key, takes the place of this one.
+func (k *Keyring) Restore(copied *Keyring, now time.Time) *Keyring {
+	if copied.fixed.secret != k.fixed.secret {
+		return copied
+	}
+	keys := slices.Clone(k.keys)
+	for _, one := range copied.keys {
+		if k.taken(one.id) || len(keys) >= maxKeys {
+			continue
+		}
+		if one.state != Previous {
+			one.state, one.replaced = Previous, seconds(now)
+		}
+		keys = append(keys, one)
+	}
+	return ringOf(k.fixed, keys)
+}
+
 func prune(k *Keyring, now time.Time, keep time.Duration) *Keyring {
 	if keep == 0 {
 		keep = DefaultKeep

@@ -86,7 +86,7 @@ func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool)
 	b.line(backupHeader{backupVersion, m.now(), s.seq})
 	docs, pages := s.documents()
 	for _, key := range slices.Sorted(maps.Keys(docs)) {
-		data, err := json.Marshal(docs[key])
+		data, err := marshal(docs[key])
 		if err != nil {
 			return err
 		}

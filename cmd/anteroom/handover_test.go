@@ -260,6 +260,63 @@ rooms:
 	}
 }
 
+// TestReaderOfTheLogEnds: a logger at the other end of a pipe ends, and visitors notice nothing.
+func TestReaderOfTheLogEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	origin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer origin.Close()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := exec.Command(build(t), "run", "--origin", origin.URL, "--listen", "127.0.0.1:0", "--admin", "localhost:0", "--data", t.TempDir())
+	cmd.Stdout, cmd.Stderr = in, in
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	var serving struct {
+		Msg      string
+		Admin    string
+		Visitors []string
+	}
+	for s := bufio.NewScanner(out); serving.Msg != "serving"; {
+		if !s.Scan() {
+			t.Fatalf("it ended: %v", cmd.Wait())
+		}
+		json.Unmarshal(s.Bytes(), &serving)
+	}
+	out.Close()
+	cmd.Process.Signal(syscall.SIGHUP) // which it logs
+	reloads := func() bool {
+		res, err := http.Get("http://" + serving.Admin + "/metrics")
+		if err != nil {
+			t.Fatalf("after its log was closed: %v; %v", err, cmd.Wait())
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), "\nanteroom_config_reloads_total 1\n")
+	}
+	for end := time.Now().Add(patience); !reloads(); {
+		if time.Now().After(end) {
+			t.Fatal("it does not reload")
+		}
+	}
+	if err := visitor(newVisitor(), "http://"+serving.Visitors[0]); err != nil {
+		t.Error(err)
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("at its end: %v", err)
+	}
+}
+
 func TestHandOverThatCannotBeGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

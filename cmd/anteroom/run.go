@@ -43,6 +43,8 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 	if err != nil {
 		return err
 	}
+	// Visitors are served without a log, too, when whoever reads it at the other end of a pipe has ended.
+	signal.Ignore(syscall.SIGPIPE)
 	log := newLog(cfg.Log)
 	opts := server.Options{Load: load, Log: log, Version: versionString(), NewJournal: newJournal}
 	if opts.Inherited, err = server.Inherited(); err != nil {

@@ -167,7 +167,7 @@ func checkMode(name string) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o027 != 0 {
-		return fmt.Errorf("%s is open to other users (mode %04o): run \"chmod 600 %s\", and replace the secret if somebody may have read it", name, mode, name)
+		return fmt.Errorf("%s is open to other users (mode %04o): run \"chmod g-w,o= %s\", and replace the secret if somebody may have read it", name, mode, name)
 	}
 	return nil
 }

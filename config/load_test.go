@@ -12,9 +12,11 @@ import (
 	"io"
 	"io/fs"
 	"math/big"
+	"os/user"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -116,6 +118,21 @@ func TestARoomFromFlags(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestFilesOfOtherUsers: a service runs as another user than the operator who writes its files, so the error names it.
+func TestFilesOfOtherUsers(t *testing.T) {
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(LoadOptions{File: "anteroom.yaml", Open: func(name string) (io.ReadCloser, error) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EACCES}
+	}})
+	want := `file: "anteroom.yaml" cannot be read: permission denied (this process runs as user ` + me.Username + `, who has to be able to read it: check the permissions of the file and its directories)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestSecretOfOthersIsRefused(t *testing.T) {
 		if refused != (err != nil) {
 			t.Errorf("%04o: %v", mode, err)
 		}
-		if refused && !strings.Contains(err.Error(), "chmod 600 "+name) {
+		if refused && !strings.Contains(err.Error(), "chmod g-w,o= "+name) {
 			t.Errorf("%04o: %v does not say what to do", mode, err)
 		}
 	}

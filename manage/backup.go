@@ -86,7 +86,7 @@ func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool)
 	b.line(backupHeader{backupVersion, m.now(), s.seq})
 	docs, pages := s.documents()
 	for _, key := range slices.Sorted(maps.Keys(docs)) {
-		data, err := json.Marshal(docs[key])
+		data, err := marshal(docs[key])
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ type Restored struct {
 	Rooms  int       `json:"rooms"`
 	Lists  int       `json:"lists"`
 	Tokens int       `json:"tokens"`
-	Keys   bool      `json:"keys" doc:"Whether the backup contained ticket keys, which are now in force."`
+	Keys   bool      `json:"keys" doc:"Whether the backup contained ticket keys, whose tickets are now valid."`
 }
 
 // backup is what Restore has read, checked for itself.

@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	jsonv2 "encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
@@ -87,9 +89,15 @@ type tokenDocument struct {
 // wayBack says what to do about a document that cannot be used.
 const wayBack = "nothing was changed. To go back, stop Anteroom, move the directory \"store\" in its data directory aside, start it and restore your last backup with `anteroom restore FILE`; sessions and places come back from the visitors' cookies"
 
+// marshal returns a document's JSON. What is not set is not in it, so that an earlier Anteroom, which refuses members that it does not know,
+// can use whatever has none of its own.
+func marshal(v any) ([]byte, error) {
+	return jsonv2.Marshal(v, json.DefaultOptionsV1(), jsonv2.OmitZeroStructFields(true))
+}
+
 // encode returns a document's bytes.
 func encode(v any) ([]byte, error) {
-	data, err := json.Marshal(v)
+	data, err := marshal(v)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +150,9 @@ func decode(key string, data []byte, v any) error {
 		return bad("it is of version %d and this program knows version %d: it was written by another Anteroom, start that one", h.Version, documentVersion)
 	}
 	if err := strictly(data, v); err != nil {
+		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+			return bad("it has %s, which this program does not know: it was written by another Anteroom, start that one", name)
+		}
 		return bad("it is not what was written: %w", err)
 	}
 	return nil

@@ -1,10 +1,14 @@
 package manage
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +81,40 @@ func TestStoredFormat(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("what was stored reads as something else:\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+// TestStoredIsWhatIsSet: a former version knows no members that came later, and refuses them. It can use every document that makes no use of
+// them, stored or in a backup, as they are not in it then. What an event sets to nothing is set.
+func TestStoredIsWhatIsSet(t *testing.T) {
+	t.Parallel()
+	none := 0
+	want := roomDocument{header: header{documentVersion, 9}, Made: 3, Room: anteroom.Room{Name: "shop"}}
+	want.Room.Events = []anteroom.Event{{Name: "sale", Overrides: anteroom.Overrides{TotalActiveUsers: &none}}}
+	data, err := encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := `{"version":1,"seq":9,"made":3,"room":{"Name":"shop","Events":[{"Name":"sale","TotalActiveUsers":0}]}}`; string(data) != is {
+		t.Errorf("stored as\n%s\nwant\n%s", data, is)
+	}
+	var got roomDocument
+	if err := decode("a room", data, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+	var copied bytes.Buffer
+	if err := furnished(t, memlink.New()).Backup(t.Context(), root, &copied, false); err != nil {
+		t.Fatal(err)
+	}
+	text := must[[]byte](t)(io.ReadAll(must[*gzip.Reader](t)(gzip.NewReader(&copied))))
+	if !bytes.Contains(text, []byte(`"NewUsersPerMinute"`)) || bytes.Contains(text, []byte(`"WebPush"`)) { // no room of these has set it
+		t.Errorf("the backup:\n%s", text)
+	}
+
+	err = decode("a room", []byte(`{"version":1,"room":{"Colour":"red"}}`), &got)
+	if err == nil || !strings.Contains(err.Error(), `it has "Colour", which this program does not know: it was written by another Anteroom`) {
+		t.Error(err)
 	}
 }
 

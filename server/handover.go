@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -145,6 +146,7 @@ func (s *Server) HandOver(ctx context.Context) error {
 	defer tell.Close()
 	cmd := exec.Command(s.program, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = successor()
 	var names []string
 	for address, l := range s.listeners {
 		f, err := duplicate(l)
@@ -164,7 +166,11 @@ func (s *Server) HandOver(ctx context.Context) error {
 	tell.Close() // so that the pipe ends when the new process does
 	if err := readyFrom(ctx, listen); err != nil {
 		cmd.Process.Kill()
-		return fmt.Errorf("the new process did not become ready: %w (see its messages in the log above); %v", err, cmd.Wait())
+		err = fmt.Errorf("the new process did not become ready: %w (see its messages in the log above)", err)
+		if ended := cmd.Wait(); !errors.Is(ended, syscall.ECHILD) { // otherwise only the service manager knows how it ended
+			err = fmt.Errorf("%w; %v", err, ended)
+		}
+		return err
 	}
 	s.handed.Store(true)
 	close(s.over)

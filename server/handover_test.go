@@ -54,12 +54,13 @@ func TestSingleSystemdSocketServesTheFirstAddress(t *testing.T) {
 
 func TestSystemdSocketForNoAddressIsRefused(t *testing.T) {
 	visitors, stray := listener(t, "127.0.0.1:0"), listener(t, "127.0.0.1:0")
-	r := prepareServer(t, "listen: "+visitors.Addr().String()+"\nadmin: localhost:0\ndata: data\n"+oneRoom)
+	r := prepareServer(t, "listen: "+visitors.Addr().String()+"\nadmin: localhost:0\nforward_auth: {listen: \"[::1]:0\"}\ndata: data\n"+oneRoom)
 	o := r.options()
 	o.Inherited = &Inheritance{unnamed: []net.Listener{visitors, stray}}
 	_, err := New(t.Context(), o)
-	if err == nil || !strings.Contains(err.Error(), stray.Addr().String()) {
-		t.Errorf("got %v, want the address of the socket that nobody asked for", err)
+	want := "passes " + stray.Addr().String() + ", but the configuration listens on " + visitors.Addr().String() + ", localhost:0, [::1]:0:"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

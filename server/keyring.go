@@ -287,11 +287,11 @@ func (r *sharedRing) export() ([]byte, error) {
 	return ring.Export(), nil
 }
 
-// replace puts another ring in the place of the cluster's.
-func (r *sharedRing) replace(ctx context.Context, exported []byte) error {
-	ring, err := ticket.FromExport(exported)
+// restore is [ticket.Keyring.Restore] for the cluster's ring.
+func (r *sharedRing) restore(ctx context.Context, exported []byte) error {
+	copied, err := ticket.FromExport(exported)
 	if err != nil {
 		return err
 	}
-	return r.change(ctx, func(*ticket.Keyring) (*ticket.Keyring, error) { return ring, nil })
+	return r.change(ctx, func(k *ticket.Keyring) (*ticket.Keyring, error) { return k.Restore(copied, time.Now()), nil })
 }

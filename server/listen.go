@@ -51,9 +51,21 @@ func (s *Server) listen(cfg config.Config) error {
 	}
 	if unused := s.opts.Inherited.close(); len(unused) > 0 {
 		return anteroom.Errorf(anteroom.Invalid, "the socket unit passes %s, but the configuration listens on %s: make them agree",
-			strings.Join(unused, ", "), strings.Join(append(slices.Clone(cfg.Listen), cfg.Admin), ", "))
+			strings.Join(unused, ", "), strings.Join(addresses(cfg), ", "))
 	}
 	return nil
+}
+
+// addresses are those that a configuration listens on.
+func addresses(cfg config.Config) []string {
+	all := append(slices.Clone(cfg.Listen), cfg.Admin)
+	if cfg.TLS.RedirectHTTP != "" && cfg.TLS.On() {
+		all = append(all, cfg.TLS.RedirectHTTP)
+	}
+	if cfg.ForwardAuth.Listen != "" {
+		all = append(all, cfg.ForwardAuth.Listen)
+	}
+	return all
 }
 
 // listenHint says what helps against the two usual causes.
@@ -75,13 +87,7 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	for a := range s.listeners {
 		have[a] = true
 	}
-	want := append([]string{cfg.Admin}, cfg.Listen...)
-	if cfg.TLS.RedirectHTTP != "" && cfg.TLS.On() {
-		want = append(want, cfg.TLS.RedirectHTTP)
-	}
-	if cfg.ForwardAuth.Listen != "" {
-		want = append(want, cfg.ForwardAuth.Listen)
-	}
+	want := addresses(cfg)
 	if len(want) != len(have) {
 		keys = append(keys, "listen")
 	} else {

@@ -332,13 +332,13 @@ func (k keys) Export() ([]byte, error) {
 // Check says whether something is a copy of a key file.
 func (k keys) Check(copied []byte) error { return ticket.CheckExport(copied) }
 
-// Import puts a copy of a key file in the place of ours, and in force.
+// Import restores a copy of a key file, as [ticket.Keyring.Restore] does.
 func (k keys) Import(ctx context.Context, copied []byte) error {
 	var err error
 	if k.s.ring != nil {
-		err = k.s.ring.replace(ctx, copied)
+		err = k.s.ring.restore(ctx, copied)
 	} else {
-		err = ticket.ImportFile(KeyFile(k.s.first.Load().Data), copied)
+		err = ticket.ImportFile(KeyFile(k.s.first.Load().Data), copied, time.Now())
 	}
 	if err != nil {
 		return err

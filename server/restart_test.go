@@ -1,12 +1,16 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anteroom/anteroom/ticket"
 )
 
 const roomForTwo = `
@@ -128,6 +132,55 @@ func TestRestoredDirectory(t *testing.T) {
 	}
 	if a := r.visit("/", first...); !a.isIn() {
 		t.Error("a session that was taken over is gone")
+	}
+}
+
+// TestVisitorsOfAfterABackup: the keys of a backup are restored beside those that visitors have got tickets under since.
+func TestVisitorsOfAfterABackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	core, _ := prepareCore(t, oneRoom)
+	for name, r := range map[string]*running{"standalone": startServer(t, oneRoom), "core": core.start()} {
+		rotate := func() {
+			t.Helper()
+			before := r.s.keyring.Load().Keys()
+			if err := (keys{r.s}).Rotate(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the keys do not rotate", func() bool {
+				for _, k := range r.s.keyring.Load().Keys() {
+					if k.State == ticket.Current {
+						return !slices.ContainsFunc(before, func(one ticket.KeyInfo) bool { return one.ID == k.ID })
+					}
+				}
+				return false
+			})
+		}
+		enter := func() (in []*http.Cookie) {
+			t.Helper()
+			eventually(t, name+": nobody is let in", func() bool {
+				a := r.visit("/", in...)
+				if c := a.Cookies(); len(c) > 0 {
+					in = c
+				}
+				return a.isIn()
+			})
+			return in
+		}
+		rotate()
+		var copied bytes.Buffer
+		if err := r.s.Manager().Backup(t.Context(), operator, &copied, true); err != nil {
+			t.Fatal(err)
+		}
+		rotate()
+		in := enter()
+		if got, err := r.s.Manager().Restore(t.Context(), operator, &copied); err != nil || !got.Keys {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		if a := r.visit("/", in...); !a.isIn() {
+			t.Errorf("%s: the restore has ended a session", name)
+		}
 	}
 }
 

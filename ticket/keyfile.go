@@ -121,17 +121,22 @@ func CheckExport(data []byte) error {
 	return nil
 }
 
-// ImportFile puts what ExportFile returned in the place of a key file. Tickets under keys
-// that are only in the file that was there become worthless.
-func ImportFile(path string, data []byte) error {
-	if err := CheckExport(data); err != nil {
+// ImportFile restores what ExportFile returned into a key file, as [Keyring.Restore] does. A file that cannot be read has nothing to keep.
+func ImportFile(path string, data []byte, now time.Time) error {
+	copied, err := FromExport(data)
+	if err != nil {
 		return err
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return readError(path, err)
 	}
-	return replaceFile(real, func() ([]byte, error) { return data, nil })
+	return replaceFile(real, func() ([]byte, error) {
+		if have, err := Load(real); err == nil {
+			return have.Restore(copied, now).marshal(), nil
+		}
+		return copied.marshal(), nil
+	})
 }
 
 // ListFile returns what may be told about the keys of a file, as [Keyring.Keys].

@@ -451,7 +451,7 @@ func TestExportAndImport(t *testing.T) {
 	if _, err := RotateFile(path, time.Now(), -1); err != nil {
 		t.Fatal(err)
 	}
-	if err := ImportFile(path, copied[:len(copied)-9]); anteroom.KindOf(err) != anteroom.Invalid {
+	if err := ImportFile(path, copied[:len(copied)-9], time.Now()); anteroom.KindOf(err) != anteroom.Invalid {
 		t.Errorf("half a copy: %v", err)
 	}
 	opens := func() bool {
@@ -465,7 +465,7 @@ func TestExportAndImport(t *testing.T) {
 	if opens() {
 		t.Error("a forgotten key opens tickets")
 	}
-	if err := ImportFile(path, copied); err != nil || !opens() {
+	if err := ImportFile(path, copied, time.Now()); err != nil || !opens() {
 		t.Errorf("the copy does not bring the ticket back: %v", err)
 	}
 }

@@ -56,6 +56,27 @@ func (k *Keyring) Rotate(now time.Time, keep time.Duration) (*Keyring, error) {
 	return next.Promote(now, keep)
 }
 
+// Restore returns the ring after a backup of one was restored. It opens what either ring opens, so that nobody loses a place who got a ticket since
+// the backup, and seals as before, so that other nodes open what it seals before they have heard of the restore. Only if the copy is of another
+// installation, which has another fixed key, it seals as that one, whose edges know its keys. Further keys count as replaced now.
+func (k *Keyring) Restore(copied *Keyring, now time.Time) *Keyring {
+	base, other := k, copied
+	if copied.fixed.secret != k.fixed.secret {
+		base, other = copied, k
+	}
+	keys := slices.Clone(base.keys)
+	for _, one := range other.keys {
+		if base.taken(one.id) || len(keys) >= maxKeys {
+			continue
+		}
+		if one.state != Previous {
+			one.state, one.replaced = Previous, seconds(now)
+		}
+		keys = append(keys, one)
+	}
+	return ringOf(base.fixed, keys)
+}
+
 func prune(k *Keyring, now time.Time, keep time.Duration) *Keyring {
 	if keep == 0 {
 		keep = DefaultKeep

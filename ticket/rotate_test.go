@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,5 +230,66 @@ func TestNothingPrintsSecrets(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRestoreKeepsTickets: what is restored opens again, beside what was sealed since.
+func TestRestoreKeepsTickets(t *testing.T) {
+	rotate := func(k *Keyring, at time.Duration, keep time.Duration) *Keyring {
+		t.Helper()
+		next, err := k.Rotate(morning.Add(at), keep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	first := NewKeyring(morning)
+	copied := rotate(first, time.Hour, 0)
+	later := rotate(copied, 2*time.Hour, 0)
+	forgotten := rotate(later, 3*time.Hour, -1)
+	want := sampleTicket()
+	all := map[string]string{"first": seal(sealerOf(first), want), "copied": seal(sealerOf(copied), want), "later": seal(sealerOf(later), want)}
+	at := morning.Add(4 * time.Hour)
+	for _, c := range []struct {
+		name  string
+		from  *Keyring
+		opens []string
+		is    string
+	}{
+		{"over itself", copied, []string{"first", "copied"}, "current previous"},
+		{"over a later one", later, []string{"first", "copied", "later"}, "current previous previous"},
+		{"over one that has forgotten", forgotten, []string{"first", "copied"}, "current previous previous"},
+		{"elsewhere", NewKeyring(morning), []string{"first", "copied"}, "current previous previous"},
+	} {
+		got := c.from.Restore(copied, at)
+		if is := states(got); is != c.is {
+			t.Errorf("%s: %s", c.name, is)
+		}
+		for name, value := range all {
+			if slices.Contains(c.opens, name) {
+				mustOpen(t, sealerOf(got), value, want)
+			} else {
+				mustRefuse(t, sealerOf(got), value, UnknownKey)
+			}
+		}
+		own := seal(sealerOf(c.from), want)
+		mustOpen(t, sealerOf(got), own, want)
+		if seals := map[bool]string{false: own, true: all["copied"]}[c.name == "elsewhere"]; sealerOf(got).Stale(seals) {
+			t.Errorf("%s: another key seals", c.name)
+		}
+		if c.name == "over one that has forgotten" { // the key that comes back counts as replaced at the restore
+			mustOpen(t, sealerOf(rotate(got, 28*time.Hour, 0)), all["copied"], want)
+			mustRefuse(t, sealerOf(rotate(got, 30*time.Hour, 0)), all["copied"], UnknownKey)
+		}
+		if _, err := parse(got.marshal()); err != nil {
+			t.Errorf("%s: what is written cannot be read: %v", c.name, err)
+		}
+	}
+	full := first
+	for len(full.Keys()) < maxKeys {
+		full = rotate(full, time.Hour, 0)
+	}
+	if got := full.Restore(rotate(first, time.Hour, 0), at); len(got.Keys()) != maxKeys {
+		t.Errorf("a full ring has %d keys after a restore", len(got.Keys()))
 	}
 }

@@ -94,7 +94,9 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := server.New(ctx, server.Options{Load: load, Log: newLog(cfg.Log), Version: versionString()})
+	log, flush := newLog(cfg.Log)
+	defer flush()
+	s, err := server.New(ctx, server.Options{Load: load, Log: log, Version: versionString()})
 	if err != nil {
 		return err
 	}

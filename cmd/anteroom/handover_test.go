@@ -260,6 +260,110 @@ rooms:
 	}
 }
 
+// startLogging starts the program and returns its addresses, once it serves, and the other end of the pipe to which it logs.
+func startLogging(t *testing.T) (cmd *exec.Cmd, visitors, admin string, log *os.File) {
+	t.Helper()
+	origin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(origin.Close)
+	log, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command(build(t), "run", "--origin", origin.URL, "--listen", "127.0.0.1:0", "--admin", "localhost:0", "--data", t.TempDir(),
+		"--total-active-users", "10", "--new-users-per-minute", "10")
+	cmd.Stdout, cmd.Stderr = in, in
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		log.Close()
+	})
+	var serving struct {
+		Msg      string
+		Admin    string
+		Visitors []string
+	}
+	for s := bufio.NewScanner(log); serving.Msg != "serving"; {
+		if !s.Scan() {
+			t.Fatalf("it ended: %v", cmd.Wait())
+		}
+		json.Unmarshal(s.Bytes(), &serving)
+	}
+	return cmd, "http://" + serving.Visitors[0], "http://" + serving.Admin, log
+}
+
+// stops ends the program in good order.
+func stops(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	cmd.Process.Signal(syscall.SIGTERM)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("at its end: %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("it does not end")
+	}
+}
+
+// TestReaderOfTheLogEnds: a logger at the other end of a pipe ends, and visitors notice nothing.
+func TestReaderOfTheLogEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	cmd, visitors, admin, log := startLogging(t)
+	log.Close()
+	cmd.Process.Signal(syscall.SIGHUP) // which it logs
+	reloads := func() bool {
+		res, err := http.Get(admin + "/metrics")
+		if err != nil {
+			t.Fatalf("after its log was closed: %v; %v", err, cmd.Wait())
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), "\nanteroom_config_reloads_total 1\n")
+	}
+	for end := time.Now().Add(patience); !reloads(); {
+		if time.Now().After(end) {
+			t.Fatal("it does not reload")
+		}
+	}
+	if err := visitor(newVisitor(), visitors); err != nil {
+		t.Error(err)
+	}
+	stops(t, cmd)
+}
+
+// TestReaderOfTheLogStalls: it takes nothing any more, as a terminal that is held or journald on a disk that hangs. Visitors notice nothing.
+func TestReaderOfTheLogStalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	cmd, visitors, _, _ := startLogging(t)
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	for i := range 1_000 { // a pipe holds 64 KiB, and 200 of these are logged in a second
+		req, err := http.NewRequest("GET", visitors+"/"+strings.Repeat("long", 100), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "text/html") // a new visitor, who is logged
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatalf("visitor %d: %v", i, err)
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	stops(t, cmd)
+}
+
 func TestHandOverThatCannotBeGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

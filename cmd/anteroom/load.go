@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -47,13 +46,3 @@ func configFlags(cmd *cobra.Command) func() (config.Config, error) {
 var common = map[string]bool{"origin": true, "listen": true, "admin": true, "data": true, "total-active-users": true,
 	"new-users-per-minute": true, "session-duration": true, "queueing-method": true, "queue-all": true,
 	"log-level": true, "log-format": true, "on-failure": false, "cluster-secret-file": true, "cluster-listen": true}
-
-func newLog(l config.Log) *slog.Logger {
-	level := slog.LevelInfo
-	level.UnmarshalText([]byte(l.Level)) // config has checked it
-	o := &slog.HandlerOptions{Level: level}
-	if l.Format == "text" {
-		return slog.New(slog.NewTextHandler(os.Stderr, o))
-	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, o))
-}

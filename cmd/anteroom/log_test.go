@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -24,7 +26,9 @@ func TestLogSettings(t *testing.T) {
 		}
 		stderr := os.Stderr
 		os.Stderr = in
-		newLog(c.log).Info("hello")
+		log, flush := newLog(c.log)
+		log.Info("hello")
+		flush()
 		os.Stderr = stderr
 		in.Close()
 		got, err := io.ReadAll(out)
@@ -32,5 +36,37 @@ func TestLogSettings(t *testing.T) {
 			t.Errorf("%+v: %q, %v", c.log, got, err)
 		}
 		out.Close()
+	}
+}
+
+// TestNobodyTakesTheLog: whoever logs waits for nobody, and what was lost is said when somebody takes the log again.
+func TestNobodyTakesTheLog(t *testing.T) {
+	out, in := io.Pipe()
+	lost := make(chan int64, 1)
+	w := newLateWriter(in, func(n int64) { lost <- n })
+	const more = 100
+	for i := range 1 + lateLines + more { // one is being written
+		fmt.Fprintf(w, "line %d\n", i)
+	}
+	w.flush() // for a bounded time
+	s := bufio.NewScanner(out)
+	got := 0
+	for ; got < lateLines; got++ {
+		if !s.Scan() || s.Text() != fmt.Sprintf("line %d", got) {
+			t.Fatalf("line %d is %q", got, s.Text())
+		}
+	}
+	go func() { // one more, if it was being written before the others came
+		for s.Scan() {
+			got++
+		}
+		close(lost)
+	}()
+	n := <-lost
+	in.Close()
+	for range lost {
+	}
+	if int64(got)+n != 1+lateLines+more {
+		t.Errorf("%d lines, %d lost", got, n)
 	}
 }

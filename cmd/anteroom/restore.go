@@ -17,9 +17,9 @@ func restoreCommand() *cobra.Command {
 	var confirmed bool
 	cmd := &cobra.Command{Use: "restore FILE", Short: "Replace all data with that of a backup", Args: names("FILE"),
 		Long: `Replace all zones, rooms, events, rules, lists and tokens with those of a backup, and the ticket
-keys if the backup includes them. Rooms of the configuration file stay, and so does the token that
-this command uses. The audit log continues. Tokens that were deleted or rotated since the backup are
-valid again: check them with anteroom token list.`,
+keys if the backup includes them. Tickets that are valid now stay valid. Rooms of the configuration
+file stay, and so does the token that this command uses. The audit log continues. Tokens that were
+deleted or rotated since the backup are valid again: check them with anteroom token list.`,
 		Example: `  anteroom restore shop.backup --replace`}
 	r := remoteFlags(cmd)
 	cmd.Flags().BoolVar(&confirmed, "replace", false, "confirm that existing data is replaced")
@@ -42,7 +42,7 @@ valid again: check them with anteroom token list.`,
 	}, say(func(got manage.Restored) string {
 		keys := "The ticket keys are as they were."
 		if got.Keys {
-			keys = "The ticket keys are those of the backup."
+			keys = "Tickets under the keys of the backup are valid."
 		}
 		return fmt.Sprintf("Restored the backup of %s: %s, %s, %s, %s. %s", got.Made.Format(time.RFC3339),
 			count(got.Zones, "zone"), count(got.Rooms, "room"), count(got.Lists, "list"), count(got.Tokens, "token"), keys)

@@ -43,7 +43,10 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 	if err != nil {
 		return err
 	}
-	log := newLog(cfg.Log)
+	// Visitors are served without a log, too, when whoever reads it at the other end of a pipe has ended.
+	signal.Ignore(syscall.SIGPIPE)
+	log, flush := newLog(cfg.Log)
+	defer flush()
 	opts := server.Options{Load: load, Log: log, Version: versionString(), NewJournal: newJournal}
 	if opts.Inherited, err = server.Inherited(); err != nil {
 		return err
@@ -61,6 +64,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 		if cfg.AdminTLS.On() {
 			scheme = "https"
 		}
+		flush()
 		fmt.Fprintf(os.Stderr, "This is the API token, with every permission. It is not shown again, so keep it:\n\n  %s\n\nSign in to the dashboard with it: %s://%s/\n\n",
 			token, scheme, local(s.Addresses().Admin))
 	}

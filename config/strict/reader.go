@@ -14,9 +14,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anteroom/anteroom"
@@ -144,7 +146,7 @@ func (r *Reader) Read(path, name string, most int64) ([]byte, bool) {
 	}
 	in, err := r.open(name)
 	if err != nil {
-		r.At(path, cannotRead(name, err), "check the path and its permissions; a relative path starts at the file it stands in")
+		r.At(path, cannotRead(name, err), openHint(err))
 		return nil, false
 	}
 	defer in.Close()
@@ -167,10 +169,22 @@ func (r *Reader) Readable(path, name string) {
 	}
 	in, err := r.open(name)
 	if err != nil {
-		r.At(path, cannotRead(name, err), "check the path and its permissions; a relative path starts at the file it stands in")
+		r.At(path, cannotRead(name, err), openHint(err))
 		return
 	}
 	in.Close()
+}
+
+// openHint says what helps against an error of opening a file. Services have users of their own, and operators write files as another.
+func openHint(err error) string {
+	if !errors.Is(err, fs.ErrPermission) {
+		return "check the path and its permissions; a relative path starts at the file it stands in"
+	}
+	who := fmt.Sprintf("user number %d", os.Geteuid())
+	if u, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
+		who = "user " + u.Username
+	}
+	return "this process runs as " + who + ", who has to be able to read it: check the permissions of the file and its directories"
 }
 
 func cannotRead(name string, err error) string {

@@ -11,7 +11,18 @@ if [ -d /run/systemd/system ]; then
 	# The new binary takes the listeners over, without a lost connection. If it cannot, the old
 	# one goes on, and its log says why.
 	if systemctl is-active --quiet anteroom.service; then
-		systemctl kill --kill-whom=main --signal=USR2 anteroom.service || true
+		main() { systemctl show --property=MainPID --value anteroom.service || true; } # "systemctl kill --kill-whom" needs systemd 252
+		old=$(main)
+		if [ "${old:-0}" -gt 1 ] && kill -USR2 "$old"; then
+			for _ in 1 2 3 4 5 6 7 8 9 10; do
+				[ "$(main)" = "$old" ] || break
+				sleep 1
+			done
+			if [ "$(main)" = "$old" ]; then
+				echo "The running Anteroom could not hand over to the new version, and goes on. journalctl --unit anteroom shows why."
+				echo "Correct that, then: systemctl restart anteroom"
+			fi
+		fi
 	fi
 fi
 if [ "$1" = 1 ] || { [ "$1" = configure ] && [ -z "$2" ]; }; then

@@ -81,6 +81,37 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 	d.says("No invite codes")
 }
 
+// Codes for an event that is months away last until it ends, without the operator having to say so; shorter lives are not even offered.
+func TestInviteCodesFromTheDashboardLastUntilTheirEventEnds(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	id := o.newRoom(fields{"name": "checkout"})
+	start := time.Now().AddDate(0, 0, 100).UTC().Truncate(time.Hour)
+	end := start.Add(2 * time.Hour).Format(time.RFC3339)
+	o.good(http.MethodPost, o.under("/"+id+"/events"), fields{"name": "presale", "invite_only": true, "event_start_time": start.Format(time.RFC3339), "event_end_time": end}.String(), nil)
+	d := sitDown(t, o, operatorToken)
+	d.goes(toRoom("checkout", "invites"))
+	d.presses("New codes")
+	lives := `Array.from(` + field("expires_on") + `.options, o => o.text).join('|')`
+	if got, want := eval[string](d.tab, lives), "30 days|a day|a week|90 days|366 days"; got != want {
+		t.Errorf("codes for any time last %s, want %s", got, want)
+	}
+	eval[bool](d.tab, `(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change', {bubbles: true})); return true })(`+field("event")+`)`)
+	d.becomes(10*time.Second, lives+`.includes('the event')`)
+	if got, want := eval[string](d.tab, lives), "30 days, or the end of the event if that is later|366 days"; got != want {
+		t.Errorf("codes for the event last %s, want %s", got, want)
+	}
+	d.presses("Make codes")
+	d.becomes(10*time.Second, `(`+dialogText+`).includes('These codes are shown only once')`)
+	var made []struct {
+		ExpiresOn string `json:"expires_on"`
+	}
+	o.good(http.MethodGet, "/anteroom/v1/zones/"+o.zone+"/rooms/"+id+"/invites", "", &made)
+	if len(made) != 1 || made[0].ExpiresOn != end {
+		t.Errorf("made %v, want codes until the end of the event, %s", made, end)
+	}
+}
+
 // At a proxy that asks, a visitor enters a code as at a gateway: the form reaches Anteroom with its body.
 func TestInviteCodesAtAnEdge(t *testing.T) {
 	for _, e := range askingEdges {

@@ -5,7 +5,7 @@ import { full, moment, number } from '../core/format'
 import { ownPath, publishedPath } from '../core/room'
 import { may } from '../core/session'
 import { Button, Card, confirm, Dialog, Empty, Failed, Note, NumberField, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField } from '../ui'
-import { deeds, saveAs } from './parts'
+import { deeds, saveAs, ShownOnce } from './parts'
 import './pages.css'
 
 interface Batch {
@@ -70,11 +70,11 @@ export function Invites({ room }: RoomPageProps) {
       {revoking && <Revoke path={path} onClose={() => revoke(false)} onDone={() => { revoke(false); tell('Code revoked'); asked.reload() }} />}
       {making && <Make path={path} events={events.data ?? []} lanes={lanes} onClose={() => make(false)} onMade={(f) => { make(false); show(f); asked.reload() }} />}
       {fresh && (
-        <Dialog wide title={`${number(fresh.codes.length)} new ${fresh.codes.length === 1 ? 'code' : 'codes'}`} onClose={() => show(null)}
-          actions={<><Button icon="download" onClick={save(fresh)}>Download CSV</Button><Button kind="main" onClick={() => show(null)}>I have saved them</Button></>}>
+        <ShownOnce title={`${number(fresh.codes.length)} new ${fresh.codes.length === 1 ? 'code' : 'codes'}`} saved="I have saved them" onClose={() => show(null)}
+          more={<Button icon="download" onClick={save(fresh)}>Download CSV</Button>}>
           <Note tone="warn">These codes are shown only once. Anteroom keeps hashes of them.</Note>
           <Snippet parts={[{ title: 'Codes', text: fresh.codes.slice(0, 20).join('\n') + (fresh.codes.length > 20 ? `\n… and ${number(fresh.codes.length - 20)} more in the CSV` : '') }]} />
-        </Dialog>
+        </ShownOnce>
       )}
     </>
   )

@@ -10,12 +10,16 @@ import (
 
 // isSubresource reports whether the request is for a part of a page: an image, a script, a
 // style. Such a request never takes a place in line (a foreign page could hold thousands
-// of <img>), and HTML would be no answer to it. Browsers say what they want in
-// Sec-Fetch-Dest; for the others the first range of Accept decides.
+// of <img>), and HTML would be no answer to it: neither to a link with the attribute download,
+// whose answer the browser saves under the name of the file that the visitor wants. Browsers say
+// what they want in Sec-Fetch-Dest; for the others the first range of Accept decides.
 func isSubresource(r *http.Request) bool {
 	if dest, ok := r.Header["Sec-Fetch-Dest"]; ok && len(dest) == 1 {
 		switch dest[0] {
-		case "document", "empty", "iframe", "frame", "embed", "object", "fencedframe":
+		case "empty":
+			mode := r.Header["Sec-Fetch-Mode"]
+			return len(mode) == 1 && mode[0] == "navigate" // a download
+		case "document", "iframe", "frame", "embed", "object", "fencedframe":
 			return false
 		case "audio", "audioworklet", "font", "image", "manifest", "paintworklet", "report",
 			"script", "serviceworker", "sharedworker", "style", "track", "video", "webidentity",

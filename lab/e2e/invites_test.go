@@ -41,8 +41,11 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 		if !scripts {
 			do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		}
-		address := o.url("/product/dawn-mug?color=red")
-		b.visit(address)
+		address, fragment := o.url("/product/dawn-mug?color=red"), "#reviews"
+		if !scripts {
+			fragment = ""
+		}
+		b.visit(address + fragment)
 		b.becomes(10*time.Second, `document.querySelector('h1').textContent == 'By invitation only'`)
 		enter := func(code string) {
 			b.becomes(10*time.Second, fmt.Sprintf(`(e => e && (e.value = '%s', document.querySelector('form button').click(), true))(document.querySelector('input[name=code]'))`, code))
@@ -54,12 +57,12 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 				t.Errorf("%s (%s): %v", v.ID, v.Help, v.Nodes)
 			}
 		}
-		b.visit(address + "&__anteroom=invite." + codes[i])
+		b.visit(address + "&__anteroom=invite." + codes[i] + fragment)
 		b.becomes(10*time.Second, `document.querySelector('input[name=code]')?.value == '`+codes[i]+`'`)
 		b.becomes(10*time.Second, `(e => e && (e.click(), true))(document.querySelector('form button'))`)
 		b.getsIn()
-		if got := eval[string](b, "location.href"); got != address {
-			t.Errorf("the visitor is at %s, was at %s", got, address)
+		if got := eval[string](b, "location.href"); got != address+fragment {
+			t.Errorf("the visitor is at %s, was at %s", got, address+fragment)
 		}
 	}
 	other := open(t)

@@ -51,8 +51,8 @@ export function Wizard() {
     set((now) => ({ ...now, ...part }))
     fail((f) => Object.fromEntries(Object.entries(f).filter(([name]) => !(name in part))))
   }
-  const host = d.host.trim().toLowerCase().replace(/^https?:\/\//, '').replace(/\/.*$/, '')
-  const known = useMemo(() => (zones.data ?? []).filter((z) => host && z.name !== '*' && within(host.replace(/^\*\./, ''), z.name)).toSorted((a, b) => b.name.length - a.name.length), [zones.data, host])
+  const host = d.host.trim().toLowerCase().replace(/^https?:\/\//, '').replace(/\/.*$/, '').replace(/:\d+$/, '')
+  const known = useMemo(() => (zones.data ?? []).filter((z) => host && z.name !== '*' && within(host, z.name)).toSorted((a, b) => b.name.length - a.name.length), [zones.data, host])
   const names = [...new Set([...known.map((z) => z.name), ...zonesOf(host)])]
   const zone = zoneName && names.includes(zoneName) ? zoneName : (names[0] ?? '')
   const existing = zones.data?.find((z) => z.name === zone)
@@ -74,6 +74,7 @@ export function Wizard() {
     if (!/^[\w-]{1,64}$/.test(body.name)) f.name = 'has 1 to 64 letters, digits, _ and -'
     else if (rooms.some((r) => r.name === body.name && r.zone.name === zone)) f.name = `there is a room with this name in ${zone}`
     if (!host) f.host = 'is missing'
+    else if (host.startsWith('*.')) f.host = 'names one host; make a room for each, or use * for every host'
     if (!body.path.startsWith('/')) f.path = 'begins with /'
     if (d.total_active_users == null) f.total_active_users = 'is missing'
     if (d.new_users_per_minute == null) f.new_users_per_minute = 'is missing'
@@ -89,8 +90,10 @@ export function Wizard() {
   const make = async () => {
     say(null)
     if (!check()) return move(0)
+    let zoning = !existing
     try {
       const z = existing ?? (await call<{ id: string; name: string }>('POST', '/anteroom/v1/zones', { name: zone })).result
+      zoning = false
       const path = `/client/v4/zones/${z.id}/waiting_rooms`
       const made = (await call<{ id: string; name: string }>('POST', path, body)).result
       go(roomHref({ name: made.name, zone: z }), { replace: true })
@@ -101,9 +104,11 @@ export function Wizard() {
     } catch (e) {
       if (!(e instanceof Problem)) throw e
       zones.reload()
-      fail(e.fields)
-      say(e.message)
-      const wrong = Object.keys(e.fields)
+      // The name of a zone comes from the host.
+      const at: Record<string, string> = zoning && e.fields.name ? { host: e.fields.name } : e.fields
+      fail(at)
+      say(at === e.fields ? e.message : `host: ${at.host}`)
+      const wrong = Object.keys(at)
       if (wrong.some((n) => firstStep.includes(n))) move(0)
       else if (wrong.length) move(1)
     }
@@ -130,7 +135,7 @@ export function Wizard() {
             <h2 tabIndex={-1}>What it protects</h2>
             <div class="fields">
               <TextField label="Name" name="name" required autofocus value={d.name} onChange={(name) => put({ name })} placeholder="checkout" maxLength={64} error={faults.name} help="Letters, digits, _ and -" />
-              <TextField label="Host" name="host" required value={d.host} onChange={(v) => put({ host: v })} placeholder="shop.example.com" error={faults.host} help={zone ? <>{existing ? 'In the zone' : 'Creates the zone'} <strong>{zone}</strong>. <code>*.{zone === '*' ? 'example.com' : zone}</code> covers every host of it.</> : 'The host name of your application'} />
+              <TextField label="Host" name="host" required value={d.host} onChange={(v) => put({ host: v })} placeholder="shop.example.com" error={faults.host} help={zone ? <>{existing ? 'In the zone' : 'Creates the zone'} <strong>{zone}</strong></> : <>The host name of your application, or <code>*</code> for every host</>} />
               <TextField label="Path" name="path" value={d.path} onChange={(v) => put({ path: v })} placeholder="/checkout" error={faults.path} help="This path and everything below it; / is the whole host" />
             </div>
           </Card>

@@ -1,6 +1,6 @@
 import { Component, type ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { compact, second } from '../core/format'
+import { compact, inOrder, second } from '../core/format'
 import { reconnect, useLive, useRooms } from '../core/live'
 import { covers, roomHref, stateOf, zoneName } from '../core/room'
 import { clocks, shownZone } from '../core/kept'
@@ -117,8 +117,8 @@ const mostListed = 12
 
 function Side({ path, me }: { path: string; me: Session }) {
   const rooms = useRooms()
-  const listed = rooms.toSorted((a, b) => (b.status?.waiting ?? 0) - (a.status?.waiting ?? 0) || a.name.localeCompare(b.name))
-    .slice(0, mostListed).toSorted((a, b) => a.name.localeCompare(b.name))
+  const listed = rooms.toSorted((a, b) => (b.status?.waiting ?? 0) - (a.status?.waiting ?? 0) || inOrder(a.name, b.name))
+    .slice(0, mostListed).toSorted((a, b) => inOrder(a.name, b.name))
   const list = pages.filter((p) => p.of === 'all' && !p.hidden && offered(p))
   const item = (p: Page) => (
     <li key={p.path}><a href={p.path} aria-current={p.path === path ? 'page' : undefined}><Icon name={p.icon} /> {p.title}</a></li>

@@ -157,6 +157,16 @@ func TestDashboardNewRoomSaysWhichFieldIsWrong(t *testing.T) {
 			t.Errorf("%q: %d fields are wrong", host, n)
 		}
 	}
+	d.fill("host", "tickets.example.org")
+	d.fill("path", "/a?b=c")
+	d.presses("Review")
+	d.presses("Create room")
+	d.becomes(10*time.Second, field("path")+`?.closest('.field').querySelector('.error')?.innerText.includes('is not a plain path')`)
+	var zones []struct{ Name string }
+	if o.good("GET", "/zones", "", &zones); len(zones) != 1 {
+		t.Errorf("a room that was refused leaves %v behind", zones)
+	}
+	d.fill("path", "/checkout")
 	d.fill("host", "https://Shop.Example:8443/cart?x=1")
 	d.presses("Review")
 	d.presses("Create room")

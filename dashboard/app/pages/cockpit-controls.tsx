@@ -75,7 +75,7 @@ export function Controls({ room }: { room: Room }) {
     },
     {
       title: 'Reject', icon: 'stop', on: method === 'reject', setting: true, danger: true, what: 'Turn new visitors away when the room is full',
-      ask: `There is no queue any more: when the room is full, new visitors are turned away.${line ? ` ${count(line, 'visitor is', 'visitors are')} waiting now.` : ''}`,
+      ask: `There is no queue any more: when the room is full, new visitors are turned away.${line ? ` ${count(line, 'visitor is', 'visitors are')} waiting now: their pages say so and stop updating. If you undo this, they have to reload.` : ''}`,
       start: () => change(room, { queueing_method: 'reject' }), stop: () => change(room, { queueing_method: back }),
     },
   ]

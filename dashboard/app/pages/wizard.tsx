@@ -90,10 +90,11 @@ export function Wizard() {
   const make = async () => {
     say(null)
     if (!check()) return move(0)
-    let zoning = !existing
+    let zoning = !existing, fresh = ''
     try {
       const z = existing ?? (await call<{ id: string; name: string }>('POST', '/anteroom/v1/zones', { name: zone })).result
       zoning = false
+      if (!existing) fresh = z.id
       const path = `/client/v4/zones/${z.id}/waiting_rooms`
       const made = (await call<{ id: string; name: string }>('POST', path, body)).result
       go(roomHref({ name: made.name, zone: z }), { replace: true })
@@ -103,6 +104,7 @@ export function Wizard() {
       })
     } catch (e) {
       if (!(e instanceof Problem)) throw e
+      if (fresh) await call('DELETE', `/anteroom/v1/zones/${fresh}`).catch(() => {}) // it would stay without a room
       zones.reload()
       // The name of a zone comes from the host.
       const at: Record<string, string> = zoning && e.fields.name ? { host: e.fields.name } : e.fields

@@ -104,6 +104,28 @@ func TestDownloadIsNoWaitingPage(t *testing.T) {
 	}
 }
 
+// A site's service worker hands every request on, and its navigations look like what scripts ask for. The visitor sees the waiting page all
+// the same, also where scripts get JSON.
+func TestVisitorOfASiteWithAServiceWorkerSeesThePage(t *testing.T) {
+	for name, worker := range map[string]string{"the request": "fetch(e.request)", "a request of its own": "fetch(e.request, {credentials: 'include'})"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGate(t, strings.Replace(oneSeat, "session_duration", "json_response_enabled: true\n    session_duration", 1))
+			g.origin.add(t, "worker.js", "oninstall = () => skipWaiting(); onactivate = e => e.waitUntil(clients.claim()); onfetch = e => e.respondWith("+worker+")")
+			g.origin.add(t, "app.html", `<!doctype html><title>App</title><p id=inside><b>the app</b><script>navigator.serviceWorker.register('worker.js')</script>`)
+			b := open(t)
+			b.visit(g.url("/files/app.html"))
+			b.becomes(20*time.Second, `navigator.serviceWorker.controller`)
+			inside := loseSeat(b, g)
+			b.visit(g.url("/files/app.html?again"))
+			b.waits()
+			b.reference()
+			inside.leave()
+			b.getsIn()
+		})
+	}
+}
+
 // T21: what the browser asks for ahead of the visitor takes neither seat nor place.
 func TestPrefetchTakesNeitherSeatNorPlace(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,19 @@ func TestDashboardAsksBeforeUnsavedChangesAreGivenUp(t *testing.T) {
 		d.becomes(10*time.Second, `location.pathname == `+quoted(way.to)+` && !document.querySelector('dialog[open]')`)
 		d.settles()
 	}
+	// A room that is about to be made counts as well, until it is made.
+	d.follows("/new")
+	d.fill("name", "tickets")
+	d.presses("Audit")
+	d.becomes(10*time.Second, asksToLeave)
+	d.presses("Stay")
+	d.becomes(5*time.Second, `!document.querySelector('dialog[open]')`)
+	for _, f := range [][2]string{{"host", "shop.example"}, {"path", "/tickets"}} {
+		d.fill(f[0], f[1])
+	}
+	d.presses("Review")
+	d.presses("Create room")
+	d.says("tickets created.")
 	// Where nothing is unsaved, nobody is asked.
 	d.goes(toRoom("checkout", "settings"))
 	d.presses("Audit")

@@ -8,6 +8,7 @@ import { may } from '../core/session'
 import { Button, Card, Choice, curl, done, Head, Names, Note, NumberField, SelectField, Snippet, TextArea, TextField, Toggle } from '../ui'
 import { zonesOf } from './model/zones'
 import { roomInTerraform, zoneInTerraform } from './model/snippet'
+import { useUnsaved } from './parts'
 import './wizard.css'
 
 interface Draft {
@@ -45,6 +46,7 @@ export function Wizard() {
   const [faults, fail] = useState<Record<string, string>>({})
   const [problem, say] = useState<string | null>(null)
   const top = useRef<HTMLDivElement>(null)
+  useUnsaved(d !== empty)
   const zones = useAsk<{ id: string; name: string }[]>('/anteroom/v1/zones?per_page=1000')
   const rooms = useRooms()
   const put = (part: Partial<Draft>) => {

@@ -69,7 +69,7 @@ func inviteCreate(r *remote) *cobra.Command {
 	f.StringVar(&event, "event", "", "accept the codes only while this `event` of the room is active")
 	f.StringVar(&lane, "lane", "", "the codes are for this `lane` of the room")
 	f.StringVar(&name, "name", "", "who the codes are for")
-	f.DurationVar(&life, "expires-in", 0, "how long the codes are valid, at most 8784h; 30 days, or until the end of the event if that is later, if you leave it out")
+	f.Var((*days)(&life), "expires-in", "how long the codes are valid, like 48h or 30d, at most 366d; 30 days, or until the end of the event if that is later, if you leave it out")
 	f.StringVar(&link, "link", "", "add a column with links to this `URL`, which fill in the code")
 	needs(cmd, "count")
 	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (made schema.NewInvites, err error) {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +23,7 @@ func tokenCommand() *cobra.Command {
 	cmd.Long = `Manage API tokens. A token can read or edit everything, some zones or some rooms. An admin token can
 also manage tokens and keys, read the audit log, and make and restore backups. A scrape token can
 only read metrics and status. The secret of a token is shown once, when you create it.`
-	cmd.Example = `  anteroom token create terraform --permission edit --zone example.com --life 2160h
+	cmd.Example = `  anteroom token create terraform --permission edit --zone example.com --life 90d
   anteroom token create dashboard --permission read --from 10.0.0.0/8
   anteroom token create prometheus --permission scrape --never-expires
   anteroom token rotate terraform --overlap 1h`
@@ -62,7 +65,7 @@ func tokenCreate(r *remote) *cobra.Command {
 	f.StringArrayVar(&zones, "zone", nil, "only in the zone with this `name`; repeatable")
 	f.StringArrayVar(&rooms, "room", nil, "only for this `room`, as ZONE/NAME; repeatable")
 	f.StringArrayVar(&networks, "from", nil, "only from this `network`; repeatable")
-	f.DurationVar(&life, "life", 0, "how long the token is valid; 90 days by default")
+	f.Var((*days)(&life), "life", "how long the token is valid, like 48h or 30d; 90 days by default")
 	f.BoolVar(&never, "never-expires", false, "valid until it is deleted")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t schema.NewToken, err error) {
 		var grants []schema.Grant
@@ -102,6 +105,35 @@ func showSecret(w io.Writer, t schema.NewToken) error {
 	_, err := fmt.Fprintf(w, "%s\nThis is the secret of token %s, valid %s. It is not shown again.\n", t.Secret, shown(t.Name), until)
 	return err
 }
+
+// days is the value of a flag for a time that people count in days.
+type days time.Duration
+
+func (d *days) Set(text string) error {
+	whole, rest, counted := strings.Cut(text, "d")
+	n := 0
+	if counted {
+		var err error
+		if n, err = strconv.Atoi(whole); err != nil || n < 0 || n > 100_000 {
+			return errors.New("write it like 48h, 30d or 1d12h")
+		}
+		text = cmp.Or(rest, "0s")
+	}
+	more, err := time.ParseDuration(text)
+	if err != nil || counted && more < 0 {
+		return errors.New("write it like 48h, 30d or 1d12h")
+	}
+	*d = days(time.Duration(n)*24*time.Hour + more)
+	return nil
+}
+
+func (d *days) String() string {
+	if *d == 0 {
+		return "0" // so that help shows no default
+	}
+	return time.Duration(*d).String()
+}
+func (d *days) Type() string { return "duration" }
 
 func tokenRotate(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "rotate TOKEN", Short: "Rotate the secret of a token; the old one stays valid for a while", Args: names("TOKEN")}

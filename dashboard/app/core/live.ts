@@ -146,7 +146,13 @@ function take(text: string) {
   const changed = frame.all || frame.rooms?.length || frame.gone?.length
   live.set({ state: 'live', at, known: true, rooms: changed ? [...rooms.values()] : live.value.rooms })
   clearTimeout(timer)
-  timer = setTimeout(fade, patience)
+  timer = setTimeout(silent, patience)
+}
+
+// A stream that was there and says nothing may be one that only this side still knows, after a sleep for example: no error will come.
+const silent = () => {
+  fade()
+  timer = setTimeout(() => source?.readyState === EventSource.OPEN && connect(), patience)
 }
 
 const fade = () => live.update((l) => ({ ...l, state: l.known ? 'stale' : 'connecting' }))

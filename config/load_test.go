@@ -165,6 +165,16 @@ ANTEROOM_LISTEN: "nowhere" is not an address to listen on (host:port, like :8080
 	}
 }
 
+// A long path is shown with the file's own name.
+func TestLongPathsOfFilesThatAreMissing(t *testing.T) {
+	for _, path := range []string{"/" + strings.Repeat("folder/", 12) + "gone.yaml", "/" + strings.Repeat("folder/", 500) + "gone.yaml"} {
+		_, err := Load(LoadOptions{File: path, Open: only()})
+		if err == nil || !strings.Contains(err.Error(), `/gone.yaml" cannot be read: file does not exist`) || len(err.Error()) > 500 {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestEveryFlagHasOneMeaning(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, f := range Flags() {

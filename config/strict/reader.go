@@ -191,7 +191,15 @@ func cannotRead(name string, err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // without the name, which the message has
 	}
-	return fmt.Sprintf("%s cannot be read: %v", field.Quote(name), err)
+	return fmt.Sprintf("%s cannot be read: %v", quotePath(name), err)
+}
+
+// quotePath shows the end of a path, where the file's own name is.
+func quotePath(path string) string {
+	if r := []rune(path); len(r) > 200 {
+		return "…" + strconv.Quote(string(r[len(r)-200:]))
+	}
+	return strconv.Quote(path)
 }
 
 // OK reports whether there have been no faults.

@@ -131,39 +131,38 @@ func Reasons() []Reason {
 type Decision struct {
 	Verdict Verdict
 	Reason  Reason
-	// Ticket is what the visitor holds from now on; the zero ticket when it holds none.
-	Ticket Ticket
 	// SetCookie says that Ticket differs from what was presented in a way that the
 	// client must learn.
 	SetCookie bool
+	// Stream says that the visitor may hold a stream open.
+	Stream bool
+	// QueueIsFull: the forecast exceeds a day, or the line is at its bound.
+	QueueIsFull bool
+	// AheadKnown and WaitKnown say that Ahead and WaitTime are valid.
+	AheadKnown, WaitKnown bool
+	QueueAll              bool
+	Method                QueueingMethod // the method in force
+	// Ticket is what the visitor holds from now on; the zero ticket when it holds none.
+	Ticket Ticket
 	// At is the moment of the decision.
 	At Time
 
-	// The members below describe the wait; they are zero unless Verdict is Wait or Refuse.
+	// The members below describe the wait, like the method and what is known; they are zero unless Verdict is Wait or Refuse.
 
-	Method   QueueingMethod // the method in force
-	QueueAll bool
 	// InForce is the room's state at the moment, with the active event; nil says nothing of it.
 	InForce *InForce
-	// Ahead is the number of people before the visitor; valid when AheadKnown (not for
-	// Random, where there is no order).
-	Ahead      int
-	AheadKnown bool
-	Waiting    int // people in line
-	// WaitTime is the forecast; for Random the median. Valid when WaitKnown.
-	WaitTime  time.Duration
-	WaitKnown bool
+	// Ahead is the number of people before the visitor; never known for Random, where there is no order.
+	Ahead   int
+	Waiting int // people in line
+	// WaitTime is the forecast; for Random the median.
+	WaitTime time.Duration
 	// Wait25 and Wait75 are quartiles for Random. In an order they are what the limits alone say while
 	// there is no forecast: at least, and at most; 0 is no bound.
 	Wait25, Wait75 time.Duration
-	// QueueIsFull: the forecast exceeds a day, or the line is at its bound.
-	QueueIsFull bool
 	// Refresh is when the page comes back; zero means never.
 	Refresh time.Duration
 	// KeptUntil is the moment up to which the place is kept if nothing is heard.
 	KeptUntil Time
-	// Stream says that the visitor may hold a stream open.
-	Stream bool
 }
 
 // Networks are keyed hashes of the networks that a client is in, from its address (of IPv6: the /64) to wider ones (the /24;

@@ -110,8 +110,11 @@ func (l *loader) checkCluster(c *Cluster) {
 	}
 	if n := len(c.Cores); n > 0 {
 		found := false
-		for _, a := range c.Cores {
+		for i, a := range c.Cores {
 			found = found || a == c.Listen
+			if j := slices.IndexFunc(c.Cores[:i], func(b string) bool { return sharePorts(a, b) }); j >= 0 {
+				l.At(fmt.Sprintf("cluster.cores[%d]", i), field.Quote(a)+" shares ports with "+field.Quote(c.Cores[j]), "a core uses three ports in a row; on one machine, 127.0.0.1:7222, 127.0.0.1:7232 and 127.0.0.1:7242 do not meet")
+			}
 		}
 		switch {
 		case n != 1 && n != 3 && n != 5:
@@ -190,6 +193,15 @@ func (l *loader) checkPeers(path string, addresses []string) {
 			l.At(at, field.Quote(a)+" names no host", "the address at which the node is reached, like 10.0.0.1:7222")
 		}
 	}
+}
+
+// sharePorts reports whether two cores at these addresses would listen on the same port.
+func sharePorts(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	p, badA := strconv.Atoi(portA)
+	q, badB := strconv.Atoi(portB)
+	return errA == nil && errB == nil && badA == nil && badB == nil && hostA == hostB && max(p-q, q-p) < 3
 }
 
 // Secrets reads the secret of the cluster, and the second one that is still accepted; empty without one.

@@ -35,7 +35,7 @@ func TestToldLateIsSeenThen(t *testing.T) {
 				now := midnight.Add(time.Duration(second)*time.Second + ahead)
 				for _, at := range c.seen {
 					if at == second {
-						door.door.Decide(now, anteroom.Visit{Ticket: ticket})
+						door.door.Decide(now, &anteroom.Visit{Ticket: ticket})
 					}
 				}
 				if second == 20 && c.step != 0 {

@@ -27,7 +27,7 @@ func BenchmarkDoorDecideAdmitted(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now += 100
-		if dec, ask := d.Decide(now, v); ask || dec.Verdict != anteroom.Admit {
+		if dec, ask := d.Decide(now, &v); ask || dec.Verdict != anteroom.Admit {
 			b.Fatal("not admitted by the door")
 		}
 		if now%1_000_000 == 0 {
@@ -39,10 +39,10 @@ func BenchmarkDoorDecideAdmitted(b *testing.B) {
 
 func TestDoorAdmitsWithoutAllocating(t *testing.T) {
 	d, now, v := inSession(t)
-	d.Decide(now, v) // the first of a batch is noted
+	d.Decide(now, &v) // the first of a batch is noted
 	if n := testing.AllocsPerRun(1000, func() {
 		now += 1000
-		if dec, ask := d.Decide(now, v); ask || dec.Verdict != anteroom.Admit {
+		if dec, ask := d.Decide(now, &v); ask || dec.Verdict != anteroom.Admit {
 			t.Fatal("not admitted by the door")
 		}
 	}); n != 0 {

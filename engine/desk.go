@@ -356,6 +356,15 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	}
 }
 
+// ClockGuessed says that the clock, which shows no room time yet, was moved on to now by a step, see [Clock.Guess]. Whoever came before
+// came as long ago as before.
+func (x *Desk) ClockGuessed(now anteroom.Time, step time.Duration) {
+	x.site.moveUndated(now, step)
+	for i := range x.early {
+		x.early[i].came = x.early[i].came.Add(step)
+	}
+}
+
 // Replaced says that another process of a door's node runs, so that the door's own has ended for certain. The new one's door has
 // nothing to tell before somebody comes to it, and until it speaks, or this is called, the older one may be letting sessions in.
 func (x *Desk) Replaced(now anteroom.Time, door uint64) { x.site.replacedDoor(now, door) }

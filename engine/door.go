@@ -73,24 +73,24 @@ func (d *Door) Apply(m Mode, f *Figures) {
 }
 
 // Decide decides about one request if it can. ask means that the site must.
-func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decision, ask bool) {
+func (d *Door) Decide(now anteroom.Time, v *anteroom.Visit) (dec anteroom.Decision, ask bool) {
 	if d.settings.Suspended {
 		return anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now}, false
 	}
-	t := v.Ticket
+	t := &v.Ticket
 	if v.Fresh || (v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind) {
 		return dec, true
 	}
 	if slot := d.known.find(&t.ID); slot != 0 {
-		if d.touch(now, t.ID) {
-			return admitted(now, t, d.known.at(slot).accepted, d.settings, anteroom.ReasonSession), false
+		if d.touchAt(now, slot, &t.ID) {
+			return admitted(now, t, d.known.at(slot).accepted, &d.settings, anteroom.ReasonSession), false
 		}
 		return dec, true // another door may have seen the visitor since
 	}
 	if rank, far := d.far(now, v); far {
 		f := d.figures.Of(t.Lane)
-		dec = waitFor(now, t, anteroom.ReasonWaiting, d.settings, f, rank, f.Waiting)
-		if !apart(&d.settings, &v) {
+		dec = waitFor(now, *t, anteroom.ReasonWaiting, d.settings, f, rank, f.Waiting)
+		if !apart(&d.settings, v) {
 			d.polls = append(d.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: dec.Ticket.Next, Last: t.LastCheckIn})
 		}
 		return dec, false
@@ -101,9 +101,10 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 // touch notes that a session was seen. It reports whether it may go on without the site.
 func (d *Door) touch(now anteroom.Time, id anteroom.ID) bool {
 	slot := d.known.find(&id)
-	if slot == 0 {
-		return false
-	}
+	return slot != 0 && d.touchAt(now, slot, &id)
+}
+
+func (d *Door) touchAt(now anteroom.Time, slot uint32, id *anteroom.ID) bool {
 	k := d.known.at(slot)
 	end := max(k.sure, k.alone).Add(d.settings.SessionDuration)
 	if d.settings.DisableSessionRenewal {
@@ -115,15 +116,15 @@ func (d *Door) touch(now anteroom.Time, id anteroom.ID) bool {
 	k.last = now
 	if !k.seen {
 		k.seen = true
-		d.touches.add(touch{id, now})
+		d.touches.add(touch{*id, now})
 	}
 	return true
 }
 
 // far: a counted check-in of somebody whose turn cannot come before the report of it. It
 // returns the rank as well.
-func (d *Door) far(now anteroom.Time, v anteroom.Visit) (rank int, far bool) {
-	t, f := v.Ticket, d.figures.Of(v.Ticket.Lane)
+func (d *Door) far(now anteroom.Time, v *anteroom.Visit) (rank int, far bool) {
+	t, f := &v.Ticket, d.figures.Of(v.Ticket.Lane)
 	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || held(&d.settings) || void(&d.settings, t.Arrival) ||
 		t.Accepted() || v.Stream || v.NoClaim || v.Lane > t.Lane || !d.figures.tells(t.Lane) ||
 		f.Hot != 0 || f.Waiting <= holdLine || t.Arrival <= f.Front.Add(nearFront) ||

@@ -17,7 +17,7 @@ func TestSiteHoldsASessionLongerThanItsDoors(t *testing.T) {
 	d.Learn(midnight, id, midnight)
 	v := anteroom.Visit{Ticket: anteroom.Ticket{ID: id, AcceptedAt: midnight, LastCheckIn: midnight}}
 	for left, want := range map[time.Duration]bool{TouchDelay: false, time.Millisecond: false, 0: true} {
-		if _, ask := d.Decide(midnight.Add(time.Minute-left), v); ask != want {
+		if _, ask := d.Decide(midnight.Add(time.Minute-left), &v); ask != want {
 			t.Errorf("%v before the end: asks %v, want %v", left, ask, want)
 		}
 	}

@@ -15,7 +15,7 @@ func TestDoorIsSureFromTheLastConfirmedTouch(t *testing.T) {
 	at := func(sec int) anteroom.Time { return midnight.Add(time.Duration(sec) * time.Second) }
 	id := anteroom.ID{1}
 	v := anteroom.Visit{Ticket: anteroom.Ticket{ID: id, AcceptedAt: at(0), LastCheckIn: at(0)}}
-	alone := func(d *Door, sec int) bool { _, ask := d.Decide(at(sec), v); return !ask }
+	alone := func(d *Door, sec int) bool { _, ask := d.Decide(at(sec), &v); return !ask }
 	known := func() *Door {
 		d := NewDoor(s)
 		d.Learn(at(0), id, at(0))
@@ -74,7 +74,7 @@ func TestDoorIsSureFromTheLastConfirmedTouch(t *testing.T) {
 		d := known()
 		var last uint64
 		for i := range 100 {
-			d.Decide(at(i/2), v)
+			d.Decide(at(i/2), &v)
 			last = take(t, d, 1)
 		}
 		if len(d.sent.list) > maxFlights {

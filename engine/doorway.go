@@ -156,14 +156,14 @@ func (x *Doorway) OnFailure(admit bool) { x.admit = admit }
 // Visit decides about one request. When held is not 0, the decision follows among the
 // answers of a later call; Abandon says that nobody waits for it any more.
 func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
-	d, ask := x.door.Decide(now, v)
+	d, ask := x.door.Decide(now, &v)
 	if !ask && d.Verdict == anteroom.Admit && !v.Ticket.Accepted() {
 		x.lets(v.Ticket.ID) // the answer that said so did not reach the visitor
 	}
 	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.lives(now, &v)) {
 		x.takePolls()
 		x.seenAlone(now, &d)
-		if d = x.sure(d, v); x.stale(now, d, v) && !x.quiet(now) {
+		if x.sure(&d, &v); x.stale(now, &d, &v) && !x.quiet(now) {
 			return anteroom.Decision{}, x.ask(now, v, false)
 		}
 		x.shows(now, &d)
@@ -191,7 +191,7 @@ func (x *Doorway) lets(id anteroom.ID) {
 
 // stale says that a session's cookie is to be renewed, and that no moment is known here that would
 // do: the visitor uses other doors too, or has been away. The site makes it one of now.
-func (x *Doorway) stale(now anteroom.Time, d anteroom.Decision, v anteroom.Visit) bool {
+func (x *Doorway) stale(now anteroom.Time, d *anteroom.Decision, v *anteroom.Visit) bool {
 	s := &x.door.settings
 	if d.Verdict != anteroom.Admit || s.DisableSessionRenewal || v.Stream {
 		return false
@@ -237,9 +237,9 @@ func (x *Doorway) reopen(id anteroom.ID) {
 
 // sure makes a cookie say no later moment than one that the site has confirmed, or for which it
 // holds the session: another door may have to believe it.
-func (x *Doorway) sure(d anteroom.Decision, v anteroom.Visit) anteroom.Decision {
+func (x *Doorway) sure(d *anteroom.Decision, v *anteroom.Visit) {
 	if d.Verdict != anteroom.Admit {
-		return d
+		return
 	}
 	x.news = true
 	if d.SetCookie {
@@ -250,7 +250,6 @@ func (x *Doorway) sure(d anteroom.Decision, v anteroom.Visit) anteroom.Decision 
 			d.SetCookie = at != v.Ticket.LastCheckIn || d.Ticket.AcceptedAt != v.Ticket.AcceptedAt
 		}
 	}
-	return d
 }
 
 func (x *Doorway) takePolls() {

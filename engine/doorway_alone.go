@@ -36,10 +36,11 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 		return x.accepted(now, v)
 	}
 	if x.lives(now, &v) { // a waiting cookie of a session that this door knows
-		if d, ask := x.door.Decide(now, v); !ask {
+		if d, ask := x.door.Decide(now, &v); !ask {
 			x.takePolls()
 			x.seenAlone(now, &d)
-			return x.sure(d, v)
+			x.sure(&d, &v)
+			return d
 		}
 	}
 	if v.Leave { // the site passes over a visitor who does not come back
@@ -137,9 +138,10 @@ func (x *Doorway) accepted(now anteroom.Time, v anteroom.Visit) anteroom.Decisio
 	s, t := &x.door.settings, v.Ticket
 	if x.lives(now, &v) {
 		x.door.Learn(min(t.LastCheckIn, now), t.ID, t.AcceptedAt)
-		if d, ask := x.door.Decide(now, v); !ask {
+		if d, ask := x.door.Decide(now, &v); !ask {
 			x.seenAlone(now, &d)
-			return x.sure(d, v)
+			x.sure(&d, &v)
+			return d
 		}
 	}
 	end := t.LastCheckIn.Add(2 * s.SessionDuration) // a cookie is renewed seldom

@@ -7,9 +7,9 @@ import (
 )
 
 // admitted is the decision that lets a session in.
-func admitted(now anteroom.Time, t anteroom.Ticket, accepted anteroom.Time, s anteroom.Settings, reason anteroom.Reason) anteroom.Decision {
+func admitted(now anteroom.Time, t *anteroom.Ticket, accepted anteroom.Time, s *anteroom.Settings, reason anteroom.Reason) anteroom.Decision {
 	fresh := t.AcceptedAt != accepted
-	d := anteroom.Decision{Verdict: anteroom.Admit, Reason: reason, At: now, Ticket: t}
+	d := anteroom.Decision{Verdict: anteroom.Admit, Reason: reason, At: now, Ticket: *t}
 	// The cookie is renewed now and then, not at every request: the server knows the session's
 	// end, the cookie only has to outlive it.
 	if fresh || !s.DisableSessionRenewal && (now.Sub(t.LastCheckIn) > renewAfter(s.SessionDuration) || t.LastCheckIn < accepted) {

@@ -299,6 +299,39 @@ func TestTouchOfAProcessThatDidNotKnowTheTime(t *testing.T) {
 	}
 }
 
+// A site begins by the time of its last record, which is long ago, and a visitor comes to a door that knows no better. Then another door
+// says what time it is: the visitor has come only just now, and after those who came to that door meanwhile.
+func TestANewcomerIsNotDatedByAGuess(t *testing.T) {
+	t.Parallel()
+	recorded := midnight.Add(time.Minute)
+	early, cut, roamed := anteroom.ID{1}, anteroom.ID{2}, anteroom.ID{3}
+	x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60},
+		Events: []Event{doorEvent(1, recorded)}}.Desk(recorded)
+	s := x.Site()
+	came := recorded.Add(time.Second)
+	x.Receive(came, FromDoor{Door: 1, Batch: 1, Visits: []Asked{{Token: 1, Visit: anteroom.Visit{NewID: early}}}})
+	s.takePlace(came, anteroom.Visit{NewID: cut}, anteroom.Ticket{ID: cut, Arrival: s.newKey(came)})
+	const step, more = 20 * time.Second, 3 * time.Millisecond
+	s.takePlace(came, anteroom.Visit{}, anteroom.Ticket{ID: roamed, Arrival: came.Add(step / 2), LastCheckIn: came, Next: came})
+	x.ClockGuessed(came.Add(step), step)
+	now := came.Add(step + more)
+	x.ClockSet(now, more)
+	s.Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
+	x.Receive(now, FromDoor{Door: 1, Batch: 2, Known: now, Told: 7})
+	for name, id := range map[string]*anteroom.ID{"is decided about later": &early, "had a place": &cut} {
+		slot := s.here.find(id)
+		if slot == 0 {
+			t.Fatalf("who %s has no place", name)
+		}
+		if got := s.here.at(slot).key; got != now {
+			t.Errorf("who %s has come %v ago, and did just now", name, now.Sub(got))
+		}
+	}
+	if got := s.here.at(s.here.find(&roamed)).key; got != came.Add(step/2) {
+		t.Errorf("a place that another process gave has moved by %v", got.Sub(came.Add(step/2)))
+	}
+}
+
 // A site that has just begun tells the coordinator as soon as each door on record has told it who is here, before it knows the
 // time, and waits for none that is gone.
 func TestASiteWaitsForTheDoorsThatAreThere(t *testing.T) {

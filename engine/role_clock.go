@@ -60,14 +60,19 @@ func (c *Clock) Now(local anteroom.Time) anteroom.Time {
 }
 
 // Guess makes a clock that has not been told the room time show at least a moment: the last that
-// a journal knows, or what somebody says who has been told.
-func (c *Clock) Guess(local, room anteroom.Time) {
-	if behind := room - c.Now(local); !c.synced && behind > 0 {
-		c.offset += behind
-		if behind >= anteroom.Time(tinyStep/time.Microsecond) {
-			c.since = room // answers to what was asked before would seem to have taken longer by as much
-		}
+// a journal knows, or what somebody says who has been told. It returns by how much that moved the clock
+// on, to be handed to [Desk.ClockGuessed]; 0 where that is nothing, or next to nothing.
+func (c *Clock) Guess(local, room anteroom.Time) (step time.Duration) {
+	was := c.Now(local)
+	if c.synced || room <= was {
+		return 0
 	}
+	c.offset += room - was
+	if step = room.Sub(was); step < tinyStep {
+		return 0
+	}
+	c.since = room // answers to what was asked before would seem to have taken longer by as much
+	return step
 }
 
 // Begin makes a clock show a moment that is not known to be the room time.

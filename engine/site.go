@@ -324,17 +324,22 @@ func (s *Site) Deliver(now anteroom.Time, m ToSite) {
 // the first State is taken. Places that were given by the clock as it was are moved along.
 func (s *Site) ClockSet(now anteroom.Time, step time.Duration) {
 	s.step += step
-	s.here.each(func(slot uint32) {
-		if w := s.here.at(slot); w.flags&hereUndated != 0 {
-			w.flags &^= hereUndated
-			w.key, w.due = w.key.Add(step), w.due.Add(step)
-			s.recordPlace(now, slot)
-		}
-	})
+	s.moveUndated(now, step)
+	s.here.each(func(slot uint32) { s.here.at(slot).flags &^= hereUndated })
 	for i := range s.doors {
 		s.doors[i].heard = min(s.doors[i].heard, now)
 	}
 	s.askedAt, s.flushedAt, s.lastKey = min(s.askedAt, now), min(s.flushedAt, now), min(s.lastKey, now)
+}
+
+// moveUndated moves the places along that were given by a clock which has been moved by a step since.
+func (s *Site) moveUndated(now anteroom.Time, step time.Duration) {
+	s.here.each(func(slot uint32) {
+		if w := s.here.at(slot); w.flags&hereUndated != 0 {
+			w.key, w.due = w.key.Add(step), w.due.Add(step)
+			s.recordPlace(now, slot)
+		}
+	})
 }
 
 // Receive takes the coordinator's word.

@@ -58,7 +58,7 @@ func (s *Site) sureOf(now anteroom.Time, id anteroom.ID) bool {
 func (s *Site) welcome(now anteroom.Time, slot uint32, t anteroom.Ticket) anteroom.Decision {
 	g := s.guests.at(slot)
 	s.visits(now, slot)
-	d := admitted(now, t, g.accepted, s.settings, anteroom.ReasonSession)
+	d := admitted(now, &t, g.accepted, &s.settings, anteroom.ReasonSession)
 	d.Ticket.LastCheckIn, d.Ticket.Home = g.sure, g.home
 	if t.Accepted() {
 		d.Ticket.LastCheckIn = max(t.LastCheckIn, g.sure)

@@ -128,7 +128,7 @@ func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint6
 	case s.adoptable(now, t):
 		return s.adopt(now, t), 0
 	case s.settings.DisableSessionRenewal && !s.homely(&t): // home holds the seat until its end
-		return admitted(now, t, t.AcceptedAt, s.settings, anteroom.ReasonSession), 0
+		return admitted(now, &t, t.AcceptedAt, &s.settings, anteroom.ReasonSession), 0
 	case s.permits() >= 1 && (s.mode == Open || s.mode == Cut && s.here.len() == 0):
 		return s.anew(now, v, anteroom.ReasonSessionOver)
 	case now < t.LastCheckIn.Add(s.settings.SessionDuration):
@@ -316,7 +316,7 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 	case away != 0:
 		return s.welcome(now, away, t), 0
 	case f.Standing == Seated: // there is no room to remember the guest
-		d := admitted(now, t, f.Accepted, s.settings, anteroom.ReasonSession)
+		d := admitted(now, &t, f.Accepted, &s.settings, anteroom.ReasonSession)
 		d.Ticket.LastCheckIn, d.Ticket.Home, d.SetCookie = f.Last, f.Home, true
 		return d, 0
 	case f.Standing == Used, s.used.find(&t.ID) != 0:

@@ -244,7 +244,7 @@ func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
 
 // atHome is the decision that lets a session of this site in.
 func (s *Site) atHome(now anteroom.Time, t anteroom.Ticket, accepted anteroom.Time, why anteroom.Reason) anteroom.Decision {
-	d := admitted(now, t, accepted, s.settings, why)
+	d := admitted(now, &t, accepted, &s.settings, why)
 	if d.Ticket.Home != s.home {
 		d.Ticket.Home, d.SetCookie = s.home, true
 	}

@@ -218,12 +218,9 @@ func (x *exchange) accountFailed(err error) {
 }
 
 // merge gives the account the earlier of two places: its own, and one that the visitor had before in this browser. The other one is given
-// up, so that nobody has two. The former place is for one account only.
+// up, so that nobody has two. The former place is for one account only. There is a former place.
 func (x *exchange) merge(v anteroom.Visit) {
 	former, d, rm := x.signed.former, x.decision, x.room
-	if former.ID.IsZero() || v.NoJoin || v.NoClaim {
-		return
-	}
 	leave := func(t anteroom.Ticket) bool {
 		return rm.door.Decide(x.r.Context(), anteroom.Visit{Ticket: t, NewID: x.ids.Next(), Leave: true, NoJoin: true, NoClaim: true, NoHold: true}).Reason == anteroom.ReasonLeft
 	}

@@ -10,12 +10,16 @@ import (
 
 // isSubresource reports whether the request is for a part of a page: an image, a script, a
 // style. Such a request never takes a place in line (a foreign page could hold thousands
-// of <img>), and HTML would be no answer to it. Browsers say what they want in
-// Sec-Fetch-Dest; for the others the first range of Accept decides.
+// of <img>), and HTML would be no answer to it: neither to a link with the attribute download,
+// whose answer the browser saves under the name of the file that the visitor wants. Browsers say
+// what they want in Sec-Fetch-Dest; for the others the first range of Accept decides.
 func isSubresource(r *http.Request) bool {
 	if dest, ok := r.Header["Sec-Fetch-Dest"]; ok && len(dest) == 1 {
 		switch dest[0] {
-		case "document", "empty", "iframe", "frame", "embed", "object", "fencedframe":
+		case "empty":
+			mode := r.Header["Sec-Fetch-Mode"]
+			return len(mode) == 1 && mode[0] == "navigate" && !namesHTML(r) // a download, which browsers accept anything for
+		case "document", "iframe", "frame", "embed", "object", "fencedframe":
 			return false
 		case "audio", "audioworklet", "font", "image", "manifest", "paintworklet", "report",
 			"script", "serviceworker", "sharedworker", "style", "track", "video", "webidentity",
@@ -60,6 +64,23 @@ func isNavigation(r *http.Request) bool {
 	return !ok || len(mode) == 1 && mode[0] == "navigate"
 }
 
+// isHandedOn reports whether a service worker of the site hands a navigation on: the destination is "empty" then, as of what scripts
+// ask for, and what the browser wrote for the page stays.
+func isHandedOn(r *http.Request) bool {
+	mode, upgrade := r.Header["Sec-Fetch-Mode"], r.Header["Upgrade-Insecure-Requests"]
+	return (len(mode) == 1 && mode[0] == "navigate" || len(upgrade) == 1 && upgrade[0] == "1") && namesHTML(r)
+}
+
+// namesHTML reports whether the client names HTML among what it accepts, as browsers do for pages.
+func namesHTML(r *http.Request) bool {
+	for _, line := range r.Header["Accept"] {
+		if strings.Contains(line, "text/html") {
+			return true
+		}
+	}
+	return false
+}
+
 // isPreflight reports whether the request is a CORS preflight. It never carries a cookie
 // (Fetch §4.8), so that a gate before it would shut out admitted visitors too.
 func isPreflight(r *http.Request) bool {
@@ -76,7 +97,7 @@ func wantsJSON(r *http.Request, exact bool) bool {
 	if exact {
 		return len(accept) == 1 && accept[0] == "application/json"
 	}
-	if dest := r.Header["Sec-Fetch-Dest"]; len(dest) == 1 && dest[0] == "empty" {
+	if dest := r.Header["Sec-Fetch-Dest"]; len(dest) == 1 && dest[0] == "empty" && !isHandedOn(r) {
 		return true
 	}
 	var json, html preference

@@ -61,7 +61,9 @@ func (x *exchange) gate() {
 		return
 	}
 	x.decide(v)
-	x.merge(v)
+	if !x.signed.former.ID.IsZero() && !v.NoJoin && !v.NoClaim {
+		x.merge(v)
+	}
 	switch x.decision.Verdict {
 	case anteroom.Admit, anteroom.Pass:
 		x.forward()

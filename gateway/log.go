@@ -34,7 +34,7 @@ func (b *logBound) allow(at anteroom.Time) bool {
 }
 
 // isRepeat reports whether the decision confirms what was so before.
-func isRepeat(d anteroom.Decision) bool {
+func isRepeat(d *anteroom.Decision) bool {
 	switch d.Reason {
 	case anteroom.ReasonSession, anteroom.ReasonWaiting, anteroom.ReasonEarly, anteroom.ReasonSuspended, anteroom.ReasonNotJoining:
 		return true
@@ -46,7 +46,7 @@ func isRepeat(d anteroom.Decision) bool {
 // logDecision writes the access log's line: who (by reference code), where, what and why.
 // Never a ticket, cookie, token or query; the path as it came, escaped, cut.
 func (x *exchange) logDecision() {
-	log, d := x.s.log, x.decision
+	log, d := x.s.log, &x.decision
 	if log == nil || !log.Enabled(context.Background(), slog.LevelInfo) {
 		return
 	}

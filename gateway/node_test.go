@@ -241,6 +241,10 @@ func TestPartsTakeNoPlace(t *testing.T) {
 		if in, _, _ := w.visitor().get("/", "Sec-Purpose", "prefetch;prerender"); in {
 			t.Fatal("a prefetch got in")
 		}
+		v = w.visitor()
+		if in, res, _ := v.get("/report.pdf", "Sec-Fetch-Dest", "empty", "Sec-Fetch-Mode", "navigate"); in || res.StatusCode != 429 || v.cookie != "" {
+			t.Fatalf("download: inside %v, %d, cookie %q", in, res.StatusCode, v.cookie)
+		}
 	}
 	if s := w.room.Status(); s.Waiting != 0 || s.ActiveUsers != 1 {
 		t.Errorf("%+v", s)

@@ -22,7 +22,7 @@ type Checklist struct {
 
 // Check is one thing of a [Checklist].
 type Check struct {
-	Check  string `json:"check" enum:"event,limits,page,webhook,challenge,clock,certificate,installation" doc:"What was checked."`
+	Check  string `json:"check" enum:"event,limits,invites,page,webhook,challenge,clock,certificate,installation" doc:"What was checked."`
 	Result string `json:"result" enum:"ok,unknown,note,warning,error" doc:"unknown: this process cannot tell. note: worth knowing. warning: the event works, but something is not as it should be. error: visitors will not get what the event promises."`
 	Where  string `json:"where" doc:"The event, room, setting, webhook, host or node that it is about."`
 	What   string `json:"what" doc:"What was found."`
@@ -97,6 +97,7 @@ var checks = []struct {
 }{
 	{"event", (*eve).planned},
 	{"limits", (*eve).limits},
+	{"invites", (*eve).invites},
 	{"page", (*eve).page},
 	{"webhook", (*eve).webhook},
 	{"challenge", (*eve).challenge},
@@ -257,6 +258,44 @@ func (x *eve) carried(ctx context.Context) (active, perMinute int64, known bool)
 		active, perMinute = max(active, row.Stats[analytics.ActiveUsers].Max), max(perMinute, row.Stats[analytics.NewUsers].Max)
 	}
 	return active, perMinute, true
+}
+
+// invites looks whether visitors who need a code can have one, and whether codes that were made are asked for.
+func (x *eve) invites(ctx context.Context) Check {
+	asks := x.on.InviteOnly && x.on.QueueingMethod != anteroom.Passthrough && x.on.QueueingMethod != anteroom.Reject
+	where := x.setting(x.event.InviteOnly != nil, "invite_only")
+	var batches []Invites // whose codes are good when the event begins
+	own, last := false, time.Time{}
+	for _, b := range x.m.State().invites {
+		i := b.Invites
+		if i.Room != x.room.ID || i.Event != "" && i.Event != x.event.ID || !i.ExpiresOn.After(x.when.From) || !i.ExpiresOn.After(x.now) {
+			continue
+		}
+		batches = append(batches, i)
+		own = own || i.Event != "" && i.Lane == ""
+		if i.ExpiresOn.After(last) {
+			last = i.ExpiresOn
+		}
+	}
+	switch {
+	case !asks && own:
+		return finding(CheckWarning, where, "there are invite codes for "+x.eventName()+", and it asks nobody for one", "Visitors without a code join the queue too.", "Set invite_only for the event, with queueing_method fifo or random.")
+	case !asks:
+		return ok(where, "%s asks for no invite codes", x.eventName())
+	case len(batches) == 0:
+		return finding(CheckError, where, x.eventName()+" is for invited visitors only, and there are no invite codes for it", "Nobody can join the queue.", "Make codes: anteroom room invite create, or the page Invites of the room.")
+	case last.Before(x.when.End):
+		return finding(CheckWarning, where, fmt.Sprintf("the invite codes for %s expire on %s, before it ends", x.eventName(), last.Format(time.RFC3339)), "Visitors who enter a code later are turned away.", "Make codes that last until the event ends.")
+	}
+	for _, i := range batches {
+		switch left, err := x.m.inviteLeft(ctx, i); {
+		case err != nil:
+			return finding(CheckUnknown, where, "whether invite codes for "+x.eventName()+" are left is not known", "The store of the site does not answer.", "Try again.")
+		case left:
+			return ok(where, "%s is for invited visitors only, and there are invite codes for it", x.eventName())
+		}
+	}
+	return finding(CheckError, where, "all invite codes for "+x.eventName()+" are used up", "Nobody else can join the queue.", "Make more codes: anteroom room invite create, or the page Invites of the room.")
 }
 
 // page looks whether visitors see whose line they stand in.

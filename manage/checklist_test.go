@@ -9,6 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // carried answers with what a room has carried at most.
@@ -49,6 +50,7 @@ type sale struct {
 	renewed bool
 	carried *carried
 	found   []ClusterFinding
+	code    invite.Hash
 }
 
 func newSale(t *testing.T) *sale {
@@ -102,6 +104,28 @@ func (s *sale) setHook(fn func(*anteroom.Webhook)) {
 	must[ShownWebhook](s.t)(s.m.ChangeWebhook(s.t.Context(), root, s.hook, func(w *anteroom.Webhook) error { fn(w); return nil }))
 }
 
+func (s *sale) inviteOnly() { s.setEvent(func(e *anteroom.Event) { e.InviteOnly = new(true) }) }
+
+// invite makes codes, of which the first is kept.
+func (s *sale) invite(spec InviteSpec) {
+	s.t.Helper()
+	_, codes, err := s.m.CreateInvites(s.t.Context(), root, s.zone, s.room.ID, spec)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.code, _ = invite.Read(codes[0])
+}
+
+// use takes uses of the code, each for another visitor.
+func (s *sale) use(times int) {
+	s.t.Helper()
+	for i := range times {
+		if _, err := s.m.Redeem(s.t.Context(), s.room.ID, s.event.ID, s.code, anteroom.ID{byte(i + 1)}, AnyCode); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 func (s *sale) list(by Caller) Checklist {
 	s.t.Helper()
 	return must[Checklist](s.t)(s.m.Checklist(s.t.Context(), by, s.zone, s.room.ID, s.event.ID))
@@ -140,6 +164,37 @@ func TestChecklist(t *testing.T) {
 		}},
 		{"limits", CheckNote, "room", "has no limits", func(s *sale) { s.setRoom(func(r *anteroom.Room) { r.QueueingMethod = anteroom.Passthrough }) }},
 		{"limits", CheckOK, "room", "reject", func(s *sale) { s.setRoom(func(r *anteroom.Room) { r.QueueingMethod = anteroom.Reject }) }},
+
+		{"invites", CheckError, "event drop of room example.com/sale: invite_only", "there are no invite codes for it", func(s *sale) { s.inviteOnly() }},
+		{"invites", CheckError, "room example.com/sale: invite_only", "there are no invite codes for it", func(s *sale) {
+			s.setRoom(func(r *anteroom.Room) { r.InviteOnly = true })
+		}},
+		{"invites", CheckError, "event drop", "there are no invite codes for it", func(s *sale) {
+			s.invite(InviteSpec{Count: 5, ExpiresOn: time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)})
+			s.inviteOnly()
+		}},
+		{"invites", CheckError, "event drop", "there are no invite codes for it", func(s *sale) {
+			other := must[anteroom.Event](s.t)(s.m.CreateEvent(s.t.Context(), root, s.zone, s.room.ID, anteroom.Event{Name: "later", Start: "2026-12-27T10:00:00Z", End: "2026-12-27T12:00:00Z"}))
+			s.invite(InviteSpec{Event: other.ID, Count: 5, ExpiresOn: time.Date(2026, 12, 28, 0, 0, 0, 0, time.UTC)})
+			s.inviteOnly()
+		}},
+		{"invites", CheckWarning, "event drop", "expire on 2026-11-27T11:59:59Z, before it ends", func(s *sale) {
+			s.invite(InviteSpec{Event: s.event.ID, Count: 5, ExpiresOn: time.Date(2026, 11, 27, 11, 59, 59, 0, time.UTC)})
+			s.inviteOnly()
+		}},
+		{"invites", CheckOK, "event drop", "there are invite codes for it", func(s *sale) { s.invite(InviteSpec{Count: 1}); s.inviteOnly() }},
+		{"invites", CheckOK, "event drop", "there are invite codes for it", func(s *sale) {
+			s.invite(InviteSpec{Event: s.event.ID, Count: 1, Uses: 2})
+			s.use(1)
+			s.inviteOnly()
+		}},
+		{"invites", CheckError, "event drop", "are used up", func(s *sale) {
+			s.invite(InviteSpec{Event: s.event.ID, Count: 1, Uses: 2})
+			s.use(2)
+			s.inviteOnly()
+		}},
+		{"invites", CheckWarning, "room example.com/sale: invite_only", "asks nobody for one", func(s *sale) { s.invite(InviteSpec{Event: s.event.ID, Count: 1}) }},
+		{"invites", CheckOK, "room", "asks for no invite codes", func(s *sale) { s.invite(InviteSpec{Count: 1}) }},
 
 		{"page", CheckWarning, "room example.com/sale: page_site_name", "names neither", func(s *sale) { s.setRoom(func(r *anteroom.Room) { r.SiteName = "" }) }},
 		{"page", CheckOK, "event drop of room example.com/sale: custom_page_html", "custom page", func(s *sale) { s.setEvent(func(e *anteroom.Event) { e.CustomPageHTML = new("<p>hello</p>") }) }},

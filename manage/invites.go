@@ -136,6 +136,21 @@ func (m *Manager) InviteUses(ctx context.Context, i Invites) (used int, err erro
 	return used, nil
 }
 
+// inviteLeft reports whether a batch has uses left. It counts them only if no code is untouched.
+func (m *Manager) inviteLeft(ctx context.Context, i Invites) (bool, error) {
+	short, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	keys, err := m.cfg.Link.Keys(short, spentPrefix(i.ID))
+	if err != nil {
+		return false, unavailable(err)
+	}
+	if len(keys) < i.Count || i.Uses == 1 {
+		return len(keys) < i.Count, nil
+	}
+	used, err := m.InviteUses(ctx, i)
+	return used < i.Count*i.Uses, err
+}
+
 // CreateInvites makes a batch of invite codes for a room, and returns the codes this once. A zero time is defaultInviteLife from now, or the end
 // of the codes' event if that is later; zero uses are one.
 func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, spec InviteSpec) (made Invites, codes []string, err error) {

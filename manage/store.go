@@ -287,27 +287,32 @@ func (m *Manager) unstage(ctx context.Context, e entry) {
 func (m *Manager) write(ctx context.Context, seq uint64, writes []write) error {
 	for _, w := range writes {
 		got, err := m.cfg.Link.Get(ctx, w.Key)
-		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		missing := errors.Is(err, cluster.ErrNotFound)
+		if err != nil && !missing {
 			return readable(w.Key, err)
 		}
-		if err == nil && (m.alone || len(got.Value) > 0) {
+		if !missing && (m.alone || len(got.Value) > 0) {
 			if have, err := seqOf(w.Key, got.Value); err != nil {
 				return err
 			} else if have >= seq {
 				continue
 			}
 		}
-		if value := w.bytes(); len(value) > 0 {
+		err = nil
+		switch value := w.bytes(); {
+		case len(value) > 0:
 			_, err = m.cfg.Link.Update(ctx, w.Key, value, got.Revision)
 			if errors.Is(err, cluster.ErrRevision) {
 				continue // somebody else has finished this record, or written a later one
 			}
-		} else if m.alone {
+		case missing: // it is deleted
+		case m.alone:
 			err = m.cfg.Link.Delete(ctx, w.Key)
-		} else if got.Revision != 0 {
+		case len(got.Value) > 0:
 			// A deletion that asks for the revision: a later record may have written the key,
-			// and the copy here not know it. Until it has gone its value is empty.
-			_, err = m.cfg.Link.Lease(ctx, w.Key, []byte{}, got.Revision, cluster.MinLease)
+			// and the copy here not know it. Until it has gone its value is empty. Nodes that are away meanwhile must
+			// find that when they come back: of a key that has gone they hear nothing, and would have it forever.
+			_, err = m.cfg.Link.Lease(ctx, w.Key, []byte{}, got.Revision, cluster.MaxRetention)
 			if errors.Is(err, cluster.ErrRevision) {
 				continue
 			}

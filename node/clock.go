@@ -56,17 +56,23 @@ func bootClock() (boot [16]byte, up time.Duration) {
 	if boot = thisBoot(); boot == [16]byte{} {
 		return boot, 0
 	}
-	// Seconds since the boot, including time asleep, to a hundredth.
-	seconds, err := os.ReadFile("/proc/uptime")
-	if err != nil {
-		return [16]byte{}, 0
-	}
-	first, _, _ := strings.Cut(string(seconds), " ")
-	since, err := time.ParseDuration(first + "s")
+	since, err := uptime()
 	if err != nil {
 		return [16]byte{}, 0
 	}
 	return boot, since
+}
+
+var uptime = readUptime // tests have another
+
+// readUptime returns the time since the boot, including time asleep, to a hundredth of a second.
+func readUptime() (time.Duration, error) {
+	seconds, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(seconds), " ")
+	return time.ParseDuration(first + "s")
 }
 
 // thisBoot identifies the boot. It is read once: a process never sees two boots, and every record needs it.

@@ -345,3 +345,31 @@ func TestPreparedRoomsCanBeGivenBack(t *testing.T) {
 		}
 	})
 }
+
+func TestARushSharesTheWritesOfTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := wide
+		room.TotalActiveUsers, room.NewUsersPerMinute, room.Unpaced = 10_000, 1_000_000, true
+		n, kill := begin(t, memlink.New(), room)
+		defer kill()
+		r := n.Room(room.ID)
+		time.Sleep(time.Second)
+		began := time.Now()
+		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Admit || time.Since(began) != 0 {
+			t.Errorf("a visitor who comes alone: %v after %v, want admitted at once", d.Verdict, time.Since(began))
+		}
+		before := n.JournalStats().Records
+		const visitors, rush = 200, 20 * time.Millisecond
+		for range visitors {
+			time.Sleep(rush / visitors)
+			go r.Decide(t.Context(), newcomer())
+		}
+		time.Sleep(2 * time.Millisecond)
+		if wrote := n.JournalStats().Records - before; wrote > 22 {
+			t.Errorf("%d writes for %d visitors in %v, want one each millisecond", wrote, visitors, rush)
+		}
+		if inside := r.Status().ActiveUsers; inside != 1+visitors {
+			t.Errorf("%d of %d are inside", inside, 1+visitors)
+		}
+	})
+}

@@ -51,11 +51,11 @@ func (c *roomClock) hear(echo, said anteroom.Time) (step time.Duration) {
 	return step
 }
 
-// atLeast moves a clock that does not know room time yet forward to t.
-func (c *roomClock) atLeast(t anteroom.Time) {
+// atLeast moves a clock that does not know room time yet forward to t, and returns by how much.
+func (c *roomClock) atLeast(t anteroom.Time) (step time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.room.Guess(c.own.now(), t)
+	return c.room.Guess(c.own.now(), t)
 }
 
 // synced reports whether room time is known.

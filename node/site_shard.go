@@ -331,7 +331,9 @@ func (s *siteShard) fromDoors(m cluster.Message) {
 		// After a takeover, doors know the time better than the last record. Otherwise a place would look older than it
 		// is, by as long as nothing was written, and requests would not be held. Sessions do not end by this time (see
 		// engine.Site.Receive).
-		s.clock.atLeast(said.Known)
+		if step := s.clock.atLeast(said.Known); step != 0 {
+			s.clockSet(step, (*engine.Desk).ClockGuessed)
+		}
 		now := s.clock.at(wall)
 		r.desk.Receive(now, said)
 		s.settle(r, now)
@@ -351,7 +353,7 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 		}
 		if said.State != nil {
 			if step := s.clock.hear(said.State.Echo, said.State.Now); step != 0 {
-				s.clockSet(step)
+				s.clockSet(step, (*engine.Desk).ClockSet)
 			}
 			if !s.clock.synced() { // the site did not know the time when it asked, so the echo proves nothing
 				said.State.Echo = 0 // it answers nobody who knows the time by it
@@ -363,12 +365,12 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 	})
 }
 
-// clockSet tells all rooms by how much an answer has set the clock, so that moments that they have noted move along.
+// clockSet tells all rooms by how much the clock was set, so that moments that they have noted move along.
 // The caller holds the lock.
-func (s *siteShard) clockSet(step time.Duration) {
+func (s *siteShard) clockSet(step time.Duration, tell func(d *engine.Desk, now anteroom.Time, step time.Duration)) {
 	now := s.clock.now()
 	for _, r := range s.rooms {
-		r.desk.ClockSet(now, step)
+		tell(r.desk, now, step)
 		s.settle(r, now)
 	}
 }

@@ -68,17 +68,18 @@ func (b *builtin) appendTitle(dst []byte, v *View) []byte {
 // kept, reference code, moment of the last attempt; and the same for the script.
 func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	d, st := &v.Decision, stateOf(&v.Decision)
+	// What becomes of the place is read aloud, and what the operator says. The region is there without either: only what comes into a
+	// region that is there is read. The message stands alone, and in its own language.
+	dst = append(dst, `<div aria-live=polite>`...)
 	if note := b.notes[d.Reason]; note != "" && st != chances { // they are about a place in line
 		dst = append(dst, `<p id="note" class="note">`...)
 		dst = append(dst, note...)
 	} else {
 		dst = append(dst, `<p id="note" class="note" hidden>`...)
 	}
-	// The message stands alone, and in its own language. The element is there without one as well:
-	// only what comes into a region that is there is read aloud.
-	dst = append(dst, `</p><p id="message" aria-live="polite" dir="auto">`...)
+	dst = append(dst, `</p><p id="message" dir="auto">`...)
 	dst = appendEscaped(dst, messageOf(d))
-	dst = append(dst, "</p>"...)
+	dst = append(dst, "</p></div>"...)
 	if v.Unsent {
 		dst = b.appendForm(dst, v)
 	}
@@ -131,7 +132,7 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 			dst = append(dst, `</dl>`...)
 		}
 		dst = b.appendEvent(dst, v, st)
-		dst = append(dst, `<progress id="bar" aria-labelledby="ahead-label" max="1" value="0" hidden></progress><p id="kept"`...)
+		dst = append(dst, `<progress id="bar" aria-labelledby="ahead-label" value="0" hidden></progress><p id="kept"`...)
 		if d.KeptUntil == 0 {
 			dst = append(dst, ` hidden>`...)
 		} else {

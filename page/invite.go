@@ -25,7 +25,7 @@ const inviteStyle = `label{display:block;margin:0 0 .75rem}input{display:block;w
 
 // AppendInvite appends the page that asks for an invite code, without compression. query is that of the address that the visitor wants,
 // and code what stands in the field, both not escaped yet. Placed visitors are in line, and enter a code for a lane. It works without
-// script, and has the policy [LeavePolicy].
+// script, with which the fragment of the address stays, and has the policy [LeavePolicy].
 func AppendInvite(dst []byte, v View, query, code string, is Invitation, placed bool) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
@@ -33,10 +33,10 @@ func AppendInvite(dst []byte, v View, query, code string, is Invitation, placed 
 	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteLimited: w.TryLater, InviteForgetful: w.Cookies}[is]; text != "" {
 		note, described = `<p class="note" id="why" role="alert">`+e(text)+`</p>`, ` aria-invalid="true" aria-describedby="why"`
 	}
-	said, enter, back, script := w.Invitation, w.Enter, "", ""
+	said, enter, back, script := w.Invitation, w.Enter, "", `<script>`+library().leave+`</script>`
 	if placed {
 		said, enter, back = saying{w.Code, ""}, w.Arriving[0], `<p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`
-		script = stay(v, query, "", 0) // a code that stands there is not to be lost
+		script += stay(v, query, "", 0) // a code that stands there is not to be lost
 	}
 	return appendNotice(dst, v, said, `<style>`+inviteStyle+`</style>`+note+`<form method="post" action="?`+withQuery(query, anteroom.InviteQuery)+`"><label>`+e(w.Code)+
 		`<input name="`+InviteField+`" value="`+e(code)+`" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" dir="ltr"`+described+

@@ -44,4 +44,17 @@ func TestProcessWithoutFileDescriptorsIsNotReady(t *testing.T) {
 	}
 	r.s.refusedAt.Store(time.Now().Add(-refusingFor).UnixNano())
 	states(200)
+
+	// What the admin address has to say is in the log, too, and not beside it.
+	mark = r.log.mark()
+	srv := r.s.adminServer()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() { served <- srv.Serve(exhausted{free}) }()
+	r.log.await(t, mark, "http: Accept error")
+	srv.Close()
+	<-served
 }

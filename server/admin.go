@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -50,6 +51,7 @@ func (s *Server) adminServer() *http.Server {
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    anteroom.MaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	srv.RegisterOnShutdown(dash.Stop)
 	if s.Config().AdminTLS.On() {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/manage"
@@ -321,6 +323,8 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 		_, ok := edge.s.Manager().State().ZoneNamed("example.org")
 		return ok
 	})
+	_, err = (sites{edge.s}).AddCores(t.Context(), func() error { return nil })
+	refused(t, err, anteroom.Invalid, "only a core knows and changes the cores of its site: ask at one")
 	tokens := func() int {
 		all, err := r.s.Manager().Tokens(operator)
 		if err != nil {
@@ -371,5 +375,72 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 	}
 	if n := tokens(); n != before {
 		t.Errorf("there are %d tokens, were %d", n, before)
+	}
+}
+
+// A token is revoked, and something else is changed, while a node is down. When it starts again, it may have no other news of the
+// token than what is stored by then.
+func TestWhatWasDeletedWhileANodeWasDownStaysDeleted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	r, core := prepareCore(t, oneRoom)
+	r.start()
+	edge := prepareEdge(t, core, clusterSecret, "")
+	edge.start()
+	at := r.s.Manager()
+	leaked, _, err := at.CreateToken(t.Context(), operator, manage.TokenSpec{Name: "leaked", Grants: operator.Grants, NeverExpires: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := func(x *running) bool {
+		all, err := x.s.Manager().Tokens(operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all, func(o manage.Token) bool { return o.ID == leaked.ID })
+	}
+	eventually(t, "the edge does not know the token", func() bool { return known(edge) })
+	if err := edge.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := at.DeleteToken(t.Context(), operator, leaked.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.CreateZone(t.Context(), operator, "example.org"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // what expires, and the mark that it did, last so long
+		if _, err := r.s.link.Lease(t.Context(), "test.lease", nil, 0, cluster.MinLease); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a lease does not expire", func() bool {
+			_, err := r.s.link.Get(t.Context(), "test.lease")
+			return errors.Is(err, cluster.ErrNotFound)
+		})
+	}
+	edge.start()
+	eventually(t, "the edge does not know the zone", func() bool {
+		_, ok := edge.s.Manager().State().ZoneNamed("example.org")
+		return ok
+	})
+	if known(edge) {
+		t.Error("the edge accepts a token that was revoked")
+	}
+
+	// Nodes start when a deletion was the last change.
+	zone, _ := at.State().ZoneNamed("example.org")
+	if err := at.DeleteZone(t.Context(), operator, zone.ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the edge knows the zone", func() bool {
+		_, ok := edge.s.Manager().State().ZoneNamed("example.org")
+		return !ok
+	})
+	for _, x := range []*running{edge, r} {
+		if err := x.end(); err != nil {
+			t.Fatal(err)
+		}
+		x.start()
 	}
 }

@@ -158,6 +158,13 @@ func (x sites) ReplaceNode(ctx context.Context, node, by string, force bool, sur
 		return false, anteroom.Errorf(anteroom.Conflict, "site %s has %d cores and lists %d, so none of them has come in the place of %s: start a new core first, under the address of %s and with an empty data directory; "+
 			"to go on with one core less, use anteroom cluster remove %s", site, len(all), size, node, node, node)
 	}
+	last, err := natslink.CameLast(ctx, x.s.link, all)
+	if err != nil {
+		return false, asKind(err)
+	}
+	if !slices.ContainsFunc(last, func(c natslink.Core) bool { return c.Is(site, by) }) {
+		return false, anteroom.Errorf(anteroom.Conflict, "%s has not come in the place of %s: the core that came last is %s; use its name, or anteroom cluster remove %s to go on with one core less", by, node, names(last), node)
+	}
 	if err := sure(); err != nil {
 		return false, err
 	}

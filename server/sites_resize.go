@@ -29,6 +29,9 @@ func (x sites) AddCores(ctx context.Context, sure func() error) (manage.AddedCor
 	if n := len(natslink.ListedCores(x.s.link)); n > 1 {
 		return manage.AddedCores{}, anteroom.Errorf(anteroom.Conflict, "this core is one of %d already", n)
 	}
+	if _, err := natslink.Cores(ctx, x.s.link); err != nil {
+		return manage.AddedCores{}, asKind(err)
+	}
 	if len(c.Cores) < 2 {
 		return manage.AddedCores{}, anteroom.Errorf(anteroom.Conflict, "cluster.cores in the configuration lists no other cores: list three there, this one first, "+
 			"start the other two with the same list and empty data directories, and try again")

@@ -177,6 +177,8 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	refused(t, err, anteroom.Conflict, "core-5 is not another core of site local that runs")
 	all[1] = prepare("core-5", 1).start()
 	awaitNodes(t, all[0], 3)
+	_, err = third.ReplaceNode(t.Context(), operator, "core-2", "core-4", false)
+	refused(t, err, anteroom.Conflict, "core-4 has not come in the place of core-2: the core that came last is core-5")
 	complete, err := third.ReplaceNode(t.Context(), operator, "core-2", "core-5", false)
 	if err != nil || !complete {
 		t.Errorf("replaced: complete %v, %v", complete, err)

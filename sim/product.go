@@ -656,7 +656,9 @@ func (x *product) atSite(i int, p *siteProcess, m memlink.Message) {
 	}
 	if int(m.From) != 0 {
 		said := must(engine.ParseFromDoor(m.Data))
-		p.clock.Guess(p.local(x.w.now), said.Known)
+		if step := p.clock.Guess(p.local(x.w.now), said.Known); step != 0 {
+			p.desk.ClockGuessed(p.room(x.w.now), step)
+		}
 		p.desk.Receive(p.room(x.w.now), said)
 		x.settle(i, p)
 		return

@@ -122,7 +122,7 @@ func TestEveryOperation(t *testing.T) {
 	}
 
 	var list manage.Checklist
-	if w.ok("GET", event+"/checklist", "", &list); list.Result != manage.CheckWarning || len(list.Checks) != 8 {
+	if w.ok("GET", event+"/checklist", "", &list); list.Result != manage.CheckWarning || len(list.Checks) != 9 {
 		t.Errorf("the checklist: %+v", list)
 	}
 	w.refused(adminToken, "GET", room+"/events/00000000000000000000000000000000/checklist", "", 404, "not found")

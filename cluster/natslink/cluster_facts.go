@@ -38,6 +38,8 @@ type CoreFacts struct {
 	Hub    bool           `json:"hub"`              // the others' links come here; else this one makes them
 	// DiskFull: the disk refused a write; nothing more is written here until there is room.
 	DiskFull bool `json:"disk_full,omitempty"`
+	// DiskBroken: the disk refused a write for another reason, in the words of the system.
+	DiskBroken string `json:"disk_broken,omitempty"`
 	// Bytes in use here, and the bounds.
 	Memory    uint64 `json:"memory"`
 	Store     uint64 `json:"store"`
@@ -115,16 +117,16 @@ func (f Facts) Cores() int {
 // the hub. Since when is not known: who leads counts from when it began to.
 func (f Facts) away(own bool) []string {
 	gone := map[string]bool{}
-	// Its groups end on a full disk, and those who lead them hear it no more; it runs.
-	full := f.Core != nil && f.Core.DiskFull
+	// Its groups end on a disk that refuses writes, and those who lead them hear it no more; it runs.
+	stuck := f.Core != nil && f.Core.refused()
 	look := func(all []ReplicaFacts) {
 		for _, r := range all {
-			if r.away() && !(full && r.Server == f.Server) {
+			if r.away() && !(stuck && r.Server == f.Server) {
 				gone[r.Server] = true
 			}
 		}
 	}
-	if f.Core != nil {
+	if f.Core != nil && !stuck { // which knows of the others only how they were then
 		look(f.Core.Cores)
 	}
 	for _, s := range f.Streams {
@@ -175,16 +177,23 @@ func (f Facts) Faults() []Fault {
 	return all
 }
 
+// refused reports whether the disk refuses writes.
+func (c *CoreFacts) refused() bool { return c.DiskFull || c.DiskBroken != "" }
+
 // faults says what is wrong. Those of the site's cores that are away are told of elsewhere.
 func (c *CoreFacts) faults(away int, say func(stops bool, why, fix, what string, args ...any)) {
-	if c.DiskFull {
+	if c.refused() {
 		why := "it records nothing, so on_failure decides about new visitors"
 		if c.Size > 1 {
 			why = "its copies are not up to date: the other cores record for it, and one more loss may stop the site"
 		}
-		say(true, why, "delete files there or enlarge it; the core continues by itself within half a minute", "the disk of this core is full")
+		if c.DiskFull {
+			say(true, why, "delete files there or enlarge it; the core continues by itself within half a minute", "the disk of this core is full")
+		} else {
+			say(true, why, "check the disk, and who owns the data directory; the core continues by itself when it can write there", "this core cannot write to its disk: %s", c.DiskBroken)
+		}
 	}
-	if c.Size > 1 && c.Leader == "" && !c.DiskFull { // then it does not know
+	if c.Size > 1 && c.Leader == "" && !c.refused() { // then it does not know
 		say(true, "more than half of them must run and reach each other",
 			"start the others, and open the port above that of the address between them", "the %d cores of the site have no leader", c.Size)
 	}
@@ -236,7 +245,8 @@ func (a *attachment) look(ctx context.Context) (Facts, error) {
 }
 
 func (s *coreServer) look(cores int) (*CoreFacts, error) {
-	c := &CoreFacts{DiskFull: s.full.Load() != 0, Size: max(1, cores), Hub: len(s.cfg.Hub) == 0, Links: s.links()}
+	c := &CoreFacts{Size: max(1, cores), Hub: len(s.cfg.Hub) == 0, Links: s.links()}
+	c.DiskFull, c.DiskBroken = s.refuses()
 	routes, err := s.srv().Routez(nil)
 	if err != nil {
 		return c, fmt.Errorf("connections between cores: %w", err)

@@ -29,6 +29,11 @@ func TestFaults(t *testing.T) {
 			f.Core.DiskFull, f.Core.Leader, f.Core.Cores = true, "", nil
 			f.Streams[0].Leader, f.Streams[0].Replicas[0] = "dublin.b", ReplicaFacts{Server: "dublin.a", Lag: 7, Seen: time.Minute}
 		},
+		"this core cannot write to its disk: read-only file system": func(f *Facts) {
+			f.Core.DiskBroken, f.Core.Leader = "read-only file system", ""
+			f.Core.Cores = []ReplicaFacts{{Server: "dublin.b", Seen: time.Minute}, {Server: "dublin.c", Seen: time.Minute}} // it hears the others no more
+			f.Streams[0].Leader, f.Streams[0].Replicas[0] = "dublin.b", ReplicaFacts{Server: "dublin.a", Lag: 7, Seen: time.Minute}
+		},
 		"have no leader":                 func(f *Facts) { f.Core.Leader = "" },
 		"reaches 1 of the 2 other cores": func(f *Facts) { f.Core.Routes = f.Core.Routes[:1] },
 		"4 cores are connected where 3":  func(f *Facts) { f.Core.Routes = append(f.Core.Routes, LinkFacts{}) },

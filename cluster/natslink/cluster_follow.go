@@ -18,6 +18,8 @@ const (
 	heartbeatsMissed = 3
 	// consumerLife is how long the servers keep a consumer whose process is gone.
 	consumerLife = 10 * time.Second
+	// statusStalled is in heartbeats of a consumer that waits for an answer to its flow control.
+	statusStalled = "Nats-Consumer-Stalled"
 )
 
 // errTouch: messages of a stream do not come any more, or not all.
@@ -72,6 +74,7 @@ func (s *store) follow(ctx context.Context, from uint64, filters []string, begun
 	if begun != nil {
 		begun()
 	}
+	behind := lag{s: s}
 	for due := uint64(1); ; {
 		m, err := sub.NextMsg(heartbeatsMissed * heartbeat)
 		if ctx.Err() != nil {
@@ -82,6 +85,9 @@ func (s *store) follow(ctx context.Context, from uint64, filters []string, begun
 		}
 		if status := m.Header.Get(statusHeader); status != "" {
 			if err := s.signal(m, status, due); err != nil {
+				return err
+			}
+			if err := behind.beat(m); err != nil {
 				return err
 			}
 			continue
@@ -100,6 +106,27 @@ func (s *store) follow(ctx context.Context, from uint64, filters []string, begun
 	}
 }
 
+// lag notices that the replica which is followed takes nothing more, because its disk is full or broken: its server sends
+// heartbeats for hours, and all that is written goes past it. What this process wrote itself must be there after a while.
+type lag struct {
+	s     *store
+	wrote [heartbeatsMissed]uint64 // what had been written at the last heartbeats, the oldest first
+}
+
+// beat takes a heartbeat, which says how far the replica is, unless it waits for this process to take what was sent.
+func (l *lag) beat(m *nats.Msg) error {
+	said := m.Header.Get("Nats-Last-Stream")
+	if said == "" || m.Header.Get(statusStalled) != "" {
+		return nil
+	}
+	if n, err := strconv.ParseUint(said, 10, 64); err != nil || n < l.wrote[0] {
+		return fmt.Errorf("%w: %s: its replica is at %s, and %d was written", errTouch, l.s.stream, said, l.wrote[0])
+	}
+	copy(l.wrote[:], l.wrote[1:])
+	l.wrote[heartbeatsMissed-1] = l.s.wrote.Load()
+	return nil
+}
+
 // signal answers the server's own messages: heartbeats, which say how many messages there
 // were, and flow control.
 func (s *store) signal(m *nats.Msg, status string, due uint64) error {
@@ -109,7 +136,7 @@ func (s *store) signal(m *nats.Msg, status string, due uint64) error {
 	if m.Reply != "" {
 		return m.Respond(nil)
 	}
-	if stalled := m.Header.Get("Nats-Consumer-Stalled"); stalled != "" {
+	if stalled := m.Header.Get(statusStalled); stalled != "" {
 		return s.nc.Publish(stalled, nil)
 	}
 	if said := m.Header.Get("Nats-Last-Consumer"); said != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -170,5 +171,55 @@ func TestKeysThatAreWrittenMeanwhileAreListed(t *testing.T) {
 	writing.Wait()
 	if missed > 0 {
 		t.Errorf("%d of 50 lists lack a key", missed)
+	}
+}
+
+// The disk of one of three cores takes nothing more. Watches that NATS serves there hear nothing, and yet its heartbeats: they go on
+// at another core. The limit of file sizes, which needs no privilege, stands for the full disk.
+func TestWatchesLeaveACoreWhoseDiskIsFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	cfgs := members(t, "dublin")
+	h := &history{acked: map[string]map[int]string{}, more: make(chan struct{})}
+	startCoreProcess(t, h, cfgs[2], "quiet", sizeVariable+"=200000")
+	all := joinAll(t, cfgs[:2]...)
+	within(t, 30*time.Second, func(ctx context.Context) error {
+		if !AwaitWhole(ctx, all[0]) {
+			return ctx.Err()
+		}
+		return nil
+	})
+	put(t, all[0].Site(), "watched.key", "before")
+	var watches []*watched
+	for i := range 20 { // NATS chooses where it serves each
+		watches = append(watches, watch(t, all[i%2].Site(), "watched."))
+	}
+	for _, w := range watches {
+		w.holds(t, map[string]string{"watched.key": "before"})
+	}
+	within(t, 60*time.Second, func(ctx context.Context) error {
+		for i := 0; ; i++ {
+			if _, err := all[0].Site().Put(ctx, fmt.Sprintf("filler%d", i%200), make([]byte, 2000)); err != nil {
+				return err
+			}
+			if f, err := Look(ctx, all[0]); err == nil && i > 200 && slices.ContainsFunc(f.Streams, func(s StreamFacts) bool {
+				return strings.HasSuffix(s.Name, "_site") && slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool { return r.Server == "dublin.dublin-3" && !r.Current })
+			}) {
+				return nil
+			}
+		}
+	})
+	put(t, all[0].Site(), "watched.key", "after")
+	go func() { // as nodes do, which renew their keys
+		for n := 0; pause(t.Context(), 200*time.Millisecond); n++ {
+			for i, l := range all {
+				l.Site().Put(t.Context(), fmt.Sprintf("alive%d", i), fmt.Append(nil, n))
+			}
+		}
+	}()
+	for _, w := range watches {
+		w.holds(t, map[string]string{"watched.key": "after"})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -54,10 +55,11 @@ type store struct {
 	// begins every subject of the stream; and what must come before it in a publish from
 	// another domain
 	subjects, put string
-	full          string      // what to say when the stream is full
-	cores         []string    // keys that this process may not write, see coresShared
-	deaf          func() bool // says that an answer would not be heard; nil: never
-	elections     *elections  // nil: they are not followed
+	full          string        // what to say when the stream is full
+	cores         []string      // keys that this process may not write, see coresShared
+	deaf          func() bool   // says that an answer would not be heard; nil: never
+	elections     *elections    // nil: they are not followed
+	wrote         atomic.Uint64 // the highest number that was acknowledged to this process
 }
 
 func apiOf(domain string) string {
@@ -182,6 +184,7 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 	case e == nil && ack.Seq == 0:
 		return 0, fmt.Errorf("natslink: store answers %.80q", reply.Data)
 	case e == nil:
+		s.acknowledged(ack.Seq)
 		return ack.Seq, nil
 	case e.ErrCode == codeWrongLast || e.ErrCode == codeWrongLastToo:
 		return 0, errWrongLast
@@ -193,6 +196,11 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 		return 0, fmt.Errorf("natslink: stream %s: %w; it was not made by us", s.stream, e)
 	default:
 		return 0, s.unreachable(e)
+	}
+}
+
+func (s *store) acknowledged(seq uint64) {
+	for was := s.wrote.Load(); seq > was && !s.wrote.CompareAndSwap(was, seq); was = s.wrote.Load() {
 	}
 }
 

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +24,7 @@ const (
 	configVariable = "NATSLINK_TEST_CONFIG"
 	quietVariable  = "NATSLINK_TEST_QUIET"
 	resizeVariable = "NATSLINK_TEST_RESIZE"
+	sizeVariable   = "NATSLINK_TEST_FILE_SIZE" // of the largest file that the process may write, once it is ready
 )
 
 // breath is how long a process waits between its rounds of writes, each of which takes 1 to 7 ms. Without it, cores that write as fast as
@@ -40,6 +44,17 @@ func runCore() error {
 	l, err := Join(ctx, cfg)
 	if err != nil {
 		return err
+	}
+	if size, err := strconv.ParseUint(os.Getenv(sizeVariable), 10, 64); err == nil {
+		signal.Ignore(syscall.SIGXFSZ)
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			return err
+		}
+		limit.Cur = size
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			return err
+		}
 	}
 	fmt.Println("ready")
 	if os.Getenv(quietVariable) != "" {

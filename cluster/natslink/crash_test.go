@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 		exit(runCore())
 	case "small files of a core":
 		exit(fillCore(os.Getenv("NATSLINK_TEST_DIR")))
+	case "closed directories of a core":
+		exit(closeCore(os.Getenv("NATSLINK_TEST_DIR")))
 	case "small files":
 		exit(writeIntoFileLimit(os.Getenv("NATSLINK_TEST_DIR")))
 	}

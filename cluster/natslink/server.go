@@ -62,6 +62,7 @@ type coreServer struct {
 	changing sync.Mutex                    // while the server is started again; guards cfg.Cores and shape
 	running  atomic.Pointer[server.Server] // another one after mend, or when the site has more or fewer cores
 	full     atomic.Int64                  // when the disk refused a write first, in ns since 1970; 0: it takes them
+	broken   atomic.Pointer[string]        // why, as the system says; "" where it is full
 	refused  chan struct{}                 // full was set
 	retiring sync.Once
 	removed  chan struct{} // closed when the others have removed this core
@@ -83,7 +84,10 @@ type coreLog struct {
 func (l *coreLog) Warnf(format string, v ...any)  { l.soften(slog.LevelWarn, format, v) }
 func (l *coreLog) Errorf(format string, v ...any) { l.soften(slog.LevelError, format, v) }
 
-const tryingToConnect = "Error trying to connect"
+const (
+	tryingToConnect  = "Error trying to connect"
+	waitingForRoutes = "Waiting for routing"
+)
 
 // soften lowers the level of what belongs to the life of a cluster.
 func (l *coreLog) soften(level slog.Level, format string, v []any) {
@@ -96,7 +100,7 @@ func (l *coreLog) soften(level slog.Level, format string, v []any) {
 		{"Clients that are not using", slog.LevelDebug},
 		{"Metalayer blocking snapshot", slog.LevelDebug},
 		// Others start later, or are being restarted.
-		{"Waiting for routing", slog.LevelInfo},
+		{waitingForRoutes, slog.LevelInfo},
 		{"has not established contact with a meta leader", slog.LevelInfo},
 		{"is not current with the meta leader", slog.LevelInfo},
 		{tryingToConnect, slog.LevelWarn},
@@ -110,10 +114,10 @@ func (l *coreLog) soften(level slog.Level, format string, v []any) {
 			break
 		}
 	}
-	if strings.Contains(text, tryingToConnect) && l.repeats.again(text, time.Now()) {
+	if (strings.Contains(text, tryingToConnect) || strings.Contains(text, waitingForRoutes) || stranger.MatchString(text)) && l.repeats.again(text, time.Now()) {
 		level = slog.LevelDebug
 	}
-	l.say(level, "%s", []any{text})
+	l.say(level, "%s", []any{plain(text)})
 }
 
 func (l *coreLog) Fatalf(format string, v ...any) {
@@ -155,7 +159,7 @@ const (
 // launch starts the server; after an error none runs.
 func (s *coreServer) launch(ctx context.Context) error {
 	srv, err := s.boot(ctx, s.cfg, s.shape)
-	for err != nil && refusal(err.Error()) && yieldReserve(s.cfg.Dir, coreReservePart) {
+	for err != nil && isFull(err.Error()) && yieldReserve(s.cfg.Dir, coreReservePart) {
 		s.log.say(slog.LevelWarn, "the disk of %s is full: the embedded server is started with space reserved for that", []any{s.cfg.Dir})
 		srv, err = s.boot(ctx, s.cfg, s.shape)
 	}

@@ -1,7 +1,9 @@
 package natslink
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,6 +25,9 @@ type repeats struct {
 // last minute; else it is one from now on.
 func (r *repeats) again(text string, now time.Time) bool {
 	about := attempt.ReplaceAllString(text, "")
+	if m := stranger.FindStringSubmatch(text); m != nil { // from any address: whoever reaches the port can cause it
+		about = m[2]
+	}
 	if m := dialled.FindStringSubmatch(text); m != nil {
 		about = m[1]
 	}
@@ -41,4 +46,25 @@ func (r *repeats) again(text string, now time.Time) bool {
 var (
 	attempt = regexp.MustCompile(`\(attempt \d+\)`)
 	dialled = regexp.MustCompile(`\bdial tcp ([^ ]+): `)
+	// stranger: who, and what is wrong, without the particulars of a certificate.
+	stranger   = regexp.MustCompile(`^([^ ]+) - [a-z]+:\d+ - (.*(?:handshake|authentication) error[^(]*)`)
+	otherNames = regexp.MustCompile(`certificate is valid for core\.(.+?)\.anteroom\.internal.* not (?:.+\.)?core\.(.+?)\.anteroom\.internal`)
 )
+
+// plain says in words what operators bring about with secrets and names that differ; any other text is returned as it is.
+func plain(text string) string {
+	m := stranger.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	if names := otherNames.FindStringSubmatch(text); names != nil {
+		return fmt.Sprintf("the node at %s belongs to the cluster %q, this one to %q (cluster.name)", m[1], names[1], names[2])
+	}
+	switch {
+	case strings.Contains(text, "certificate signed by unknown authority"):
+		return fmt.Sprintf("the node at %s has another secret than this one (cluster.secret_file)", m[1])
+	case strings.Contains(text, "remote error: tls: bad certificate"):
+		return fmt.Sprintf("the node at %s refuses this one: its secret or the name of its cluster is another (cluster.secret_file, cluster.name)", m[1])
+	}
+	return text
+}

@@ -121,6 +121,35 @@ func (j *joined) strike(ctx context.Context, id, node string) error {
 	}
 }
 
+// CameLast returns those among all cores of the link's site that came last, as many as there are more of them than are listed:
+// each has come in the place of another. The roll does not know when cores of an earlier version came: they may be the last.
+func CameLast(ctx context.Context, l cluster.Link, all []Core) (last []Core, _ error) {
+	j, ok := l.(*joined)
+	if !ok {
+		return nil, errNoCluster
+	}
+	came := make([]uint64, len(all)) // 0: not known
+	for i, c := range all {
+		e, err := j.site.Get(ctx, rollPrefix+c.id)
+		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+			return nil, err
+		}
+		came[i] = e.Revision
+	}
+	for i, c := range all {
+		later := 0
+		for _, other := range came {
+			if other > came[i] {
+				later++
+			}
+		}
+		if came[i] == 0 || later < len(all)-len(j.att.coreList()) {
+			last = append(last, c)
+		}
+	}
+	return last, nil
+}
+
 // removePeer removes the core with an id, so that at least so many are left, and notes that.
 func (j *joined) removePeer(ctx context.Context, id, node string, least int) error {
 	if err := j.att.removePeer(ctx, id, node, least); err != nil || j.att.server.isRemoved() {

@@ -152,8 +152,7 @@ func ensureShared(ctx context.Context, att *attachment) (near *store, info *jets
 	if att.hubDomain == "" || own.Domain == att.hubDomain {
 		return hub, info, nil
 	}
-	mirror := *hub
-	mirror.stream, mirror.api, mirror.put = mirrorPrefix+hub.stream, apiOf(""), ""
+	mirror := &store{nc: hub.nc, stream: mirrorPrefix + hub.stream, api: apiOf(""), subjects: hub.subjects, full: hub.full, cores: hub.cores, deaf: hub.deaf, elections: hub.elections}
 	_, err = ensure(ctx, att.shared, "", jetstream.StreamConfig{
 		Name:         mirror.stream,
 		Storage:      jetstream.FileStorage,
@@ -168,5 +167,5 @@ func ensureShared(ctx context.Context, att *attachment) (near *store, info *jets
 	if err != nil {
 		return nil, nil, err
 	}
-	return &mirror, info, nil
+	return mirror, info, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -127,6 +128,10 @@ func names(want ...string) cobra.PositionalArgs {
 		}
 		if len(args) > len(want) && !many {
 			return usageError{fmt.Errorf("%s takes no argument like %q; see %s --help", cmd.CommandPath(), args[len(want)], cmd.CommandPath())}
+		}
+		// A variable of a script that is not set: the path of the request would name something else.
+		if i := slices.Index(args, ""); i >= 0 {
+			return usageError{fmt.Errorf("%s: %s is empty; see %s --help", cmd.CommandPath(), strings.TrimSuffix(want[min(i, len(want)-1)], "..."), cmd.CommandPath())}
 		}
 		return nil
 	}

@@ -262,9 +262,9 @@ var errNotReady = errors.New("the event is not ready, see above")
 func eventChecklist(r *remote) *cobra.Command {
 	var result string
 	cmd := onEvent(r, &cobra.Command{Use: "checklist ROOM EVENT", Short: "Check what an event needs before it begins",
-		Long: `Check what an event needs before it begins: limits that the application has carried before, a page that
-names the site, a webhook that arrives, a challenge, a clock in sync, certificates that are valid to
-the end, and what anteroom doctor finds. The exit code is 1 if any result is an error.`},
+		Long: `Check what an event needs before it begins: limits that the application has carried before, invite
+codes if it asks for them, a page that names the site, a webhook that arrives, a challenge, a clock in
+sync, certificates that are valid to the end, and what anteroom doctor finds. The exit code is 1 if any result is an error.`},
 		func(ctx context.Context, c *client.Client, rm room, e event) (list manage.Checklist, err error) {
 			err = c.Do(ctx, http.MethodGet, e.of(ours, rm)+"/checklist", nil, nil, &list)
 			result = list.Result

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/gateway/route"
 )
 
 func inviteCommand(r *remote) *cobra.Command {
@@ -33,13 +35,24 @@ docs/invites.md explains more.`
 }
 
 func inviteList(r *remote) *cobra.Command {
+	var events []event
 	return on(r, &cobra.Command{Use: "list ROOM", Short: "List the batches of invite codes of a room", Args: names("ROOM")}, findRoom,
 		func(ctx context.Context, c *client.Client, rm room, _ []string) (all []schema.Invites, err error) {
+			if events, err = every[event](ctx, c, rm.of(published)+"/events", nil); err != nil {
+				return nil, err
+			}
 			return all, c.Do(ctx, http.MethodGet, rm.of(ours)+"/invites", nil, nil, &all)
 		}, func(w io.Writer, _ room, all []schema.Invites) error {
 			t := newTable(w, "NAME", "CODES", "USES EACH", "USED", "EXPIRES", "EVENT", "LANE", "ID")
 			for _, one := range all {
-				t.row(one.Name, one.Count, one.Uses, one.Used, moment(&one.ExpiresOn), schema.Value(one.Event), schema.Value(one.Lane), one.ID)
+				during := ""
+				if one.Event != nil {
+					during = "(deleted)"
+					if i := slices.IndexFunc(events, func(e event) bool { return e.ID == string(*one.Event) }); i >= 0 {
+						during = events[i].Name
+					}
+				}
+				t.row(one.Name, one.Count, one.Uses, one.Used, moment(&one.ExpiresOn), during, schema.Value(one.Lane), one.ID)
 			}
 			return t.Flush()
 		})
@@ -62,6 +75,9 @@ func inviteCreate(r *remote) *cobra.Command {
 	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (made schema.NewInvites, err error) {
 		if _, err := linkTo(link, ""); err != nil {
 			return made, usageError{err}
+		}
+		if link != "" && !rm.covers(link) {
+			return made, usageError{fmt.Errorf("--link %q is not in room %s, so it would not ask for a code: use a page below %s", link, rm, rm.places())}
 		}
 		body := map[string]any{"name": name, "count": count, "uses": uses}
 		if cmd.Flags().Changed("expires-in") {
@@ -117,6 +133,28 @@ func linkTo(address, code string) (string, error) {
 	}
 	u.RawQuery += anteroom.InviteQuery + "." + code
 	return u.String(), nil
+}
+
+// covers reports whether the page at a URL is in the room.
+func (r room) covers(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && slices.ContainsFunc(r.Routes, func(rt schema.Route) bool {
+		t, err := route.NewTable(route.Config{Rooms: []anteroom.Room{{Routes: []anteroom.Route{{Host: rt.Host, Path: rt.Path}}}}})
+		if err != nil {
+			return false
+		}
+		m, err := t.Lookup(u.Host, u.RequestURI())
+		return err == nil && m != nil
+	})
+}
+
+// places are the hosts and paths of the room, as a sentence has them.
+func (r room) places() string {
+	var all []string
+	for _, rt := range r.Routes {
+		all = append(all, rt.Host+rt.Path)
+	}
+	return strings.Join(all, " or ")
 }
 
 func inviteRevoke(r *remote) *cobra.Command {

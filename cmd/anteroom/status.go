@@ -66,6 +66,8 @@ func why(s *schema.Status) string {
 	switch {
 	case f.Suspended:
 		return "suspended"
+	case f.Draining && f.QueueAll: // nor is anybody admitted who waits
+		return "draining, and paused or queue_all"
 	case f.Draining:
 		return "draining"
 	case f.QueueAll:

@@ -25,7 +25,8 @@ func TestWhyNobodyIsAdmitted(t *testing.T) {
 		{"reject", func(s *schema.Status) { s.InForce.QueueingMethod = anteroom.Reject }},
 		{"before the event", func(s *schema.Status) { s.InForce.Phase, s.InForce.QueueingMethod = "prequeueing", anteroom.Reject }},
 		{"paused or queue_all", func(s *schema.Status) { s.InForce.QueueAll, s.InForce.Phase = true, "prequeueing" }},
-		{"draining", func(s *schema.Status) { s.InForce.Draining, s.InForce.QueueAll = true, true }},
+		{"draining, and paused or queue_all", func(s *schema.Status) { s.InForce.Draining, s.InForce.QueueAll = true, true }},
+		{"draining", func(s *schema.Status) { s.InForce.Draining, s.InForce.Phase = true, "prequeueing" }},
 		{"suspended", func(s *schema.Status) { s.InForce.Suspended, s.InForce.Draining = true, true }},
 	} {
 		s := schema.Status{Mode: "queue", ActiveUsers: 3, TotalActiveUsers: 10, NewUsersPerMinute: 60, InForce: &schema.InForce{Phase: "started", QueueingMethod: anteroom.FIFO}}

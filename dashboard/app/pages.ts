@@ -56,5 +56,5 @@ export const pages: Page[] = [
   { of: 'all', path: '/webhooks', title: 'Webhooks', icon: 'webhook', key: 'h', needs: 'edit', somewhere: true, view: Webhooks },
   { of: 'all', path: '/tokens', title: 'Tokens', icon: 'token', key: 't', needs: 'admin', view: Tokens },
   { of: 'all', path: '/audit', title: 'Audit', icon: 'audit', key: 'i', needs: 'admin', view: Audit },
-  { of: 'all', path: '/cluster', title: 'Cluster', icon: 'cluster', key: 'c', view: Cluster },
+  { of: 'all', path: '/cluster', title: 'Cluster', icon: 'cluster', key: 'c', needs: 'read', view: Cluster },
 ]

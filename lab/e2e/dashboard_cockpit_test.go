@@ -54,6 +54,44 @@ func TestDashboardCockpitMessageDrainAndLimits(t *testing.T) {
 	}
 }
 
+// In the middle of a ramp the limits are those of its step, and are not the event's. Set by hand they are in force at once, and the ramp is
+// over; undone, it goes on.
+func TestDashboardCockpitLimitsInARamp(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	id := o.newRoom(fields{"name": "checkout"})
+	now := time.Now().UTC().Truncate(time.Second)
+	var event struct{ ID string }
+	o.good("POST", o.under("/"+id+"/events"), fields{"name": "warm-up", "event_start_time": now.Add(-time.Minute).Format(time.RFC3339), "event_end_time": now.Add(time.Hour).Format(time.RFC3339),
+		"total_active_users": 2000, "new_users_per_minute": 1200, "ramp": []fields{{"after": "0s", "new_users_per_minute": 200}, {"after": "20m", "new_users_per_minute": 600}}}.String(), &event)
+	is := func(active, perMinute, steps int) {
+		t.Helper()
+		eventually(t, 10*time.Second, func() string {
+			var e struct {
+				Active    int `json:"total_active_users"`
+				PerMinute int `json:"new_users_per_minute"`
+				Ramp      []struct{}
+			}
+			o.good("GET", o.under("/"+id+"/events/"+event.ID), "", &e)
+			if e.Active != active || e.PerMinute != perMinute || len(e.Ramp) != steps {
+				return fmt.Sprintf("the event is %+v, want %d, %d and %d steps", e, active, perMinute, steps)
+			}
+			return ""
+		})
+	}
+	d := sitDown(t, o, operatorToken)
+	d.goes(toRoom("checkout", ""))
+	o.arrive("/")
+	d.becomes(15*time.Second, field("new_users_per_minute")+`?.value == '200' && `+field("total_active_users")+`.value == '2000'`)
+	d.fill("new_users_per_minute", "100")
+	d.says("This removes the ramp of the event.")
+	d.presses("Apply")
+	d.says("Up to 2,000 active users and 100 new users per minute.")
+	is(2000, 100, 0)
+	eval[bool](d.tab, `[...document.querySelectorAll('.toast button')].find(b => b.innerText.startsWith('Undo')).click(), true`)
+	is(2000, 1200, 2)
+}
+
 // An operator tries a room: simulated visitors come, fill it and wait, and go when the operator stops them. Nobody else
 // notices, and the origin hears nothing.
 func TestDashboardTriesARoom(t *testing.T) {

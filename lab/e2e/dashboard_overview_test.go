@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -49,6 +51,31 @@ func TestDashboardOverviewShowsWhatNeedsEyes(t *testing.T) {
 		d.becomes(5*time.Second, fmt.Sprintf("innerWidth == %d", width))
 		if over := eval[int](d.tab, `(e => e.scrollWidth - e.clientWidth)(document.querySelector('.rooms-table .scroll'))`); over > 0 {
 			t.Errorf("at %d pixels the rooms are %d pixels too wide", width, over)
+		}
+	}
+}
+
+// Names as long as they may be, without a space, widen no page; and on a phone the tab of the page that is shown is in sight.
+func TestDashboardLongNamesFit(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	long := strings.Repeat("W", 64)
+	id := o.newRoom(fields{"name": long})
+	o.good(http.MethodPost, "/anteroom/v1/tokens", `{"name":"`+long+`","grants":[{"permission":"read"}]}`, nil)
+	o.good(http.MethodPost, "/anteroom/v1/webhooks", `{"name":"`+long+`","url":"https://hooks.example.com/`+strings.Repeat("a", 200)+`"}`, nil)
+	o.good(http.MethodPost, "/anteroom/v1/zones/"+o.zone+"/rooms/"+id+"/invites", `{"name":"`+long+`","count":1}`, nil)
+	o.good(http.MethodPost, o.under("/"+id+"/events"), `{"name":"`+long+`","event_start_time":"2040-01-01T00:00:00Z","event_end_time":"2040-01-02T00:00:00Z"}`, nil)
+	d := sitDown(t, o, operatorToken)
+	for _, width := range []int64{768, 1024, 360} {
+		d.screen(width, 800, "light")
+		for _, page := range []string{"/", "/tokens", "/webhooks", toRoom(long, ""), toRoom(long, "events"), toRoom(long, "invites"), toRoom(long, "settings")} {
+			d.goes(page)
+			if got := eval[int64](d.tab, "document.documentElement.scrollWidth"); got > width {
+				t.Errorf("%s on a screen of %d pixels is %d wide", page, width, got)
+			}
+			if !eval[bool](d.tab, `(a => !a || (r => r.left >= 0 && r.right <= innerWidth)(a.getBoundingClientRect()))(document.querySelector('nav.tabs [aria-current]'))`) {
+				t.Errorf("%s on a screen of %d pixels: its tab is out of sight", page, width)
+			}
 		}
 	}
 }

@@ -127,6 +127,17 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 	c.goes("/tokens")
 	c.says("Your token cannot read this")
 
+	// Whoever may see one room is offered nothing that is about all of them.
+	var limited struct{ Secret string }
+	o.good(http.MethodPost, "/anteroom/v1/tokens", fields{"name": "one room", "grants": []fields{{"permission": "read", "zone": o.zone, "room": id}}}.String(), &limited)
+	l := sitDown(t, o, limited.Secret)
+	l.says("checkout")
+	for _, text := range []string{"New room", "Webhooks", "Tokens", "Audit", "Cluster"} {
+		if l.offers(text) {
+			t.Errorf("a token of one room is offered %q", text)
+		}
+	}
+
 	// A request that the dashboard's own page did not make is refused, whoever's it is.
 	for what, init := range map[string]string{
 		"without the header": `{method: 'PATCH', headers: {'Content-Type': 'application/json'}, body: '{"queue_all":true}'}`,

@@ -136,6 +136,46 @@ func TestDashboardSuggestsProtection(t *testing.T) {
 	}
 }
 
+// What a newcomer may type first: a fault stands at its field, and an address that was copied from a browser is as good as its host.
+func TestDashboardNewRoomSaysWhichFieldIsWrong(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	d := sitDown(t, o, operatorToken)
+	d.presses("New room")
+	for _, f := range [][2]string{{"name", "checkout"}, {"path", "/checkout"}} {
+		d.fill(f[0], f[1])
+	}
+	for host, want := range map[string]string{"my shop": "is not a host name", "*.example.org": "names one host"} {
+		d.fill("host", host)
+		d.presses("Review")
+		d.becomes(5*time.Second, `document.querySelector('.field.wrong') || `+button("Create room"))
+		if d.offers("Create room") {
+			d.presses("Create room")
+		}
+		d.becomes(10*time.Second, field("host")+`?.closest('.field').querySelector('.error')?.innerText.includes(`+quoted(want)+`)`)
+		if n := eval[int](d.tab, `document.querySelectorAll('.field.wrong').length`); n != 1 {
+			t.Errorf("%q: %d fields are wrong", host, n)
+		}
+	}
+	d.fill("host", "tickets.example.org")
+	d.fill("path", "/a?b=c")
+	d.presses("Review")
+	d.presses("Create room")
+	d.becomes(10*time.Second, field("path")+`?.closest('.field').querySelector('.error')?.innerText.includes('is not a plain path')`)
+	var zones []struct{ Name string }
+	if o.good("GET", "/zones", "", &zones); len(zones) != 1 {
+		t.Errorf("a room that was refused leaves %v behind", zones)
+	}
+	d.fill("path", "/checkout")
+	d.fill("host", "https://Shop.Example:8443/cart?x=1")
+	d.presses("Review")
+	d.presses("Create room")
+	d.says("checkout created.")
+	if r := d.room("checkout"); r.ID == "" {
+		t.Error("there is no room")
+	}
+}
+
 // An operator makes a room with five fields, sees a surge come, holds everybody with one button, and takes it back.
 func TestDashboardFiveFieldsSurgeQueueAllAndUndo(t *testing.T) {
 	t.Parallel()

@@ -41,8 +41,11 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 		if !scripts {
 			do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		}
-		address := o.url("/product/dawn-mug?color=red")
-		b.visit(address)
+		address, fragment := o.url("/product/dawn-mug?color=red"), "#reviews"
+		if !scripts {
+			fragment = ""
+		}
+		b.visit(address + fragment)
 		b.becomes(10*time.Second, `document.querySelector('h1').textContent == 'By invitation only'`)
 		enter := func(code string) {
 			b.becomes(10*time.Second, fmt.Sprintf(`(e => e && (e.value = '%s', document.querySelector('form button').click(), true))(document.querySelector('input[name=code]'))`, code))
@@ -54,12 +57,12 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 				t.Errorf("%s (%s): %v", v.ID, v.Help, v.Nodes)
 			}
 		}
-		b.visit(address + "&__anteroom=invite." + codes[i])
+		b.visit(address + "&__anteroom=invite." + codes[i] + fragment)
 		b.becomes(10*time.Second, `document.querySelector('input[name=code]')?.value == '`+codes[i]+`'`)
 		b.becomes(10*time.Second, `(e => e && (e.click(), true))(document.querySelector('form button'))`)
 		b.getsIn()
-		if got := eval[string](b, "location.href"); got != address {
-			t.Errorf("the visitor is at %s, was at %s", got, address)
+		if got := eval[string](b, "location.href"); got != address+fragment {
+			t.Errorf("the visitor is at %s, was at %s", got, address+fragment)
 		}
 	}
 	other := open(t)
@@ -79,6 +82,37 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 	d.presses("Revoke members")
 	d.presses("Revoke the codes")
 	d.says("No invite codes")
+}
+
+// Codes for an event that is months away last until it ends, without the operator having to say so; shorter lives are not even offered.
+func TestInviteCodesFromTheDashboardLastUntilTheirEventEnds(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	id := o.newRoom(fields{"name": "checkout"})
+	start := time.Now().AddDate(0, 0, 100).UTC().Truncate(time.Hour)
+	end := start.Add(2 * time.Hour).Format(time.RFC3339)
+	o.good(http.MethodPost, o.under("/"+id+"/events"), fields{"name": "presale", "invite_only": true, "event_start_time": start.Format(time.RFC3339), "event_end_time": end}.String(), nil)
+	d := sitDown(t, o, operatorToken)
+	d.goes(toRoom("checkout", "invites"))
+	d.presses("New codes")
+	lives := `Array.from(` + field("expires_on") + `.options, o => o.text).join('|')`
+	if got, want := eval[string](d.tab, lives), "30 days|a day|a week|90 days|366 days"; got != want {
+		t.Errorf("codes for any time last %s, want %s", got, want)
+	}
+	eval[bool](d.tab, `(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change', {bubbles: true})); return true })(`+field("event")+`)`)
+	d.becomes(10*time.Second, lives+`.includes('the event')`)
+	if got, want := eval[string](d.tab, lives), "30 days, or the end of the event if that is later|366 days"; got != want {
+		t.Errorf("codes for the event last %s, want %s", got, want)
+	}
+	d.presses("Make codes")
+	d.becomes(10*time.Second, `(`+dialogText+`).includes('These codes are shown only once')`)
+	var made []struct {
+		ExpiresOn string `json:"expires_on"`
+	}
+	o.good(http.MethodGet, "/anteroom/v1/zones/"+o.zone+"/rooms/"+id+"/invites", "", &made)
+	if len(made) != 1 || made[0].ExpiresOn != end {
+		t.Errorf("made %v, want codes until the end of the event, %s", made, end)
+	}
 }
 
 // At a proxy that asks, a visitor enters a code as at a gateway: the form reaches Anteroom with its body.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,8 +89,11 @@ func TestOfflineBrowserSaysSoAndRecovers(t *testing.T) {
 	b.visit("http://" + network.host + "/cart?x=1")
 	b.waits()
 	reference := b.reference()
+	// What happens to the place is read aloud, and once: only what comes into a region that is there is read, and each time it comes.
+	eval[bool](b, `(e => e && (window.read = [], new MutationObserver(all => all.forEach(m => m.addedNodes.forEach(n => read.push(n.textContent)))).observe(e, {childList: true, subtree: true}), true))(document.querySelector('#note').closest('[aria-live]'))`)
 	network.set(true)
 	b.becomes(30*time.Second, saysOffline)
+	b.becomes(30*time.Second, `performance.getEntriesByType('resource').filter(r => r.name.includes('__anteroom=status')).length >= 3`)
 	if got := b.text("#note"); !strings.Contains(got, "Your place is kept until ") {
 		t.Errorf("the page says %q", got)
 	}
@@ -101,6 +105,9 @@ func TestOfflineBrowserSaysSoAndRecovers(t *testing.T) {
 	b.becomes(20*time.Second, "!("+saysOffline+")")
 	if got := b.reference(); got != reference {
 		t.Errorf("the place %s became %s", reference, got)
+	}
+	if read := eval[[]string](b, "read"); len(read) == 0 || len(slices.Compact(slices.Clone(read))) != len(read) {
+		t.Errorf("read aloud: %q", read)
 	}
 	// Offline at the very moment of the turn: the turn is kept.
 	network.set(true)

@@ -100,7 +100,7 @@ http {
 	fastcgi_temp_path %[1]s/fastcgi;
 	uwsgi_temp_path %[1]s/uwsgi;
 	scgi_temp_path %[1]s/scgi;
-	types { text/html html; text/plain txt; image/svg+xml svg; }
+	types { text/html html; text/plain txt; text/javascript js; image/svg+xml svg; }
 	gzip on;
 	gzip_types text/plain;
 	map $http_upgrade $connection_header { default upgrade; "" ""; }

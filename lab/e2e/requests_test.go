@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
@@ -52,6 +55,74 @@ func TestSubresourcesTakeNoPlace(t *testing.T) {
 	}
 	if r := g.room("shop"); r.Waiting+r.Away != 0 {
 		t.Errorf("parts of pages took places: %+v", r)
+	}
+}
+
+// A visitor whose session is over follows a link that downloads a file. The browser says that it failed, instead of saving a waiting page as
+// report.pdf; once there is a seat, it downloads the file.
+func TestDownloadIsNoWaitingPage(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	g.origin.add(t, "report.pdf", "%PDF-1.4 the report")
+	b := open(t)
+	b.visit(g.url("/"))
+	b.getsIn()
+	dir := t.TempDir()
+	do(b, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
+		BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID, EventsEnabled: new(true)})
+	ended := make(chan string, 10)
+	if err := chromedp.Listen(b.ctx, func(ev any) {
+		if p, ok := ev.(*browser.EventDownloadProgress); ok && p.State != browser.DownloadProgressStateInProgress {
+			ended <- string(p.State)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	download := func(want string) {
+		t.Helper()
+		eval[bool](b, `(a => (a.href = '/files/report.pdf', a.download = 'report.pdf', document.body.append(a), a.click(), true))(document.createElement('a'))`)
+		select {
+		case got := <-ended:
+			if got != want {
+				t.Errorf("the download ended as %s, want %s", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("no download ends")
+		}
+	}
+	download("completed")
+	inside := loseSeat(b, g)
+	os.Remove(filepath.Join(dir, "report.pdf"))
+	download("canceled")
+	if files, _ := os.ReadDir(dir); len(files) != 0 {
+		t.Errorf("the browser has saved %v", files)
+	}
+	inside.leave()
+	download("completed")
+	if saved, err := os.ReadFile(filepath.Join(dir, "report.pdf")); err != nil || !strings.HasPrefix(string(saved), "%PDF") {
+		t.Errorf("the browser has saved %.60q: %v", saved, err)
+	}
+}
+
+// A site's service worker hands every request on, and its navigations look like what scripts ask for. The visitor sees the waiting page all
+// the same, also where scripts get JSON.
+func TestVisitorOfASiteWithAServiceWorkerSeesThePage(t *testing.T) {
+	for name, worker := range map[string]string{"the request": "fetch(e.request)", "a request of its own": "fetch(e.request, {credentials: 'include'})"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGate(t, strings.Replace(oneSeat, "session_duration", "json_response_enabled: true\n    session_duration", 1))
+			g.origin.add(t, "worker.js", "oninstall = () => skipWaiting(); onactivate = e => e.waitUntil(clients.claim()); onfetch = e => e.respondWith("+worker+")")
+			g.origin.add(t, "app.html", `<!doctype html><title>App</title><p id=inside><b>the app</b><script>navigator.serviceWorker.register('worker.js')</script>`)
+			b := open(t)
+			b.visit(g.url("/files/app.html"))
+			b.becomes(20*time.Second, `navigator.serviceWorker.controller`)
+			inside := loseSeat(b, g)
+			b.visit(g.url("/files/app.html?again"))
+			b.waits()
+			b.reference()
+			inside.leave()
+			b.getsIn()
+		})
 	}
 }
 

@@ -19,7 +19,9 @@ add('wait-label', words.wait, 'p', hidden)
 for (const id of ['ahead', 'ref']) if (!$(id)) add(id, '', 'span', hidden.appendChild(doc.createElement('p')))
 add('bar', '', 'progress', hidden)
 add('tell', '', 'button', hidden)
-add('note').hidden = true
+const live = add('anteroom-live', '', 'div')
+live.setAttribute('aria-live', 'polite')
+add('note', '', 'p', live).hidden = true
 add('turn').setAttribute('role', 'alert')
 if (!$('say')) Object.assign(add('say').style, {position: 'absolute', width: '1px', height: '1px', margin: '-1px', overflow: 'hidden', clipPath: 'inset(50%)'})
 $('say').setAttribute('role', 'status')

@@ -20,7 +20,7 @@ return s.next ? clock(s.next) + s.chance : s.state == 'long' || b > 1440 ? words
 const clock = (ms, second) => new Date(ms).toLocaleTimeString(lang, {hour: 'numeric', minute: '2-digit', second}).replace(/\s/g, '\xa0')
 const text = (id, value) => { const e = $(id); if (e && e.textContent != value) e.textContent = value }
 const kept = () => now.kept ? put(words.kept, clock(now.kept)) : ''
-const warn = value => { note.textContent = value; note.hidden = !value }
+const warn = value => { text('note', value); note.hidden = !value }
 const store = (key, value) => { try { return value ? sessionStorage[key] = value : sessionStorage[key] } catch (e) {} }
 
 // What few visitors need is a file of its own.

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { lose } from './session'
+import { lose, session } from './session'
 
 /** One fault of the envelope. The pointer names a member of the body. */
 export interface Fault {
@@ -111,7 +111,7 @@ export function useAsk<T = any>(path: string | null, every?: number): Asked<T> {
   }, [path, turn])
   useEffect(() => {
     if (!every || path === null) return
-    const timer = setInterval(() => !document.hidden && again((n) => n + 1), every * 1000)
+    const timer = setInterval(() => !document.hidden && session.value && again((n) => n + 1), every * 1000)
     return () => clearInterval(timer)
   }, [path, every])
   const here = state.path === path

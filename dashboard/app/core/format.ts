@@ -8,6 +8,9 @@ const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFracti
 
 /** 12,345; a dash where there is no data. */
 export const number = (n: number | null | undefined) => (n == null || Number.isNaN(n) ? '–' : whole.format(n))
+/** Names in the order in which people look for them: room-2 before room-10. */
+export const inOrder = new Intl.Collator(undefined, { numeric: true }).compare
+
 export const decimal = (n: number | null | undefined) => (n == null || Number.isNaN(n) ? '–' : tenth.format(n))
 /** 12k */
 export const compact = (n: number | null | undefined) => (n == null || Number.isNaN(n) ? '–' : Math.abs(n) < 10_000 ? whole.format(n) : short.format(n))

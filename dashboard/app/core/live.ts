@@ -1,5 +1,5 @@
 import { Store, useStore } from './store'
-import { lose, session } from './session'
+import { away, lose, session } from './session'
 
 export interface Controls {
   paused: boolean
@@ -178,15 +178,20 @@ export const reconnect = () => connect()
 
 /** Follows the figures while somebody is logged in and looks. */
 export function followLive() {
+  const forget = () => {
+    rooms.clear()
+    samples.clear()
+    live.set({ state: 'connecting', at: 0, rooms: [], known: false })
+  }
   session.subscribe(() => {
-    if (session.value) connect()
-    else {
-      source?.close()
-      source = undefined
-      rooms.clear()
-      samples.clear()
-      live.set({ state: 'connecting', at: 0, rooms: [], known: false })
-    }
+    if (session.value) return connect()
+    source?.close()
+    source = undefined
+    if (away.value) fade() // the page that waits behind the login keeps its room
+    else forget()
+  })
+  away.subscribe(() => {
+    if (!away.value && !session.value) forget()
   })
   // A browser has six connections to a host, and each stream is one: those of pages that were
   // left, which it may keep for the way back, and of tabs that nobody looks at would block the rest.

@@ -1,5 +1,5 @@
 import { exchange, Problem } from './api'
-import { lose, session, type Session } from './session'
+import { away, end, known, session, type Session } from './session'
 
 const write = (body: unknown): RequestInit => ({
   method: 'POST',
@@ -7,8 +7,20 @@ const write = (body: unknown): RequestInit => ({
   body: JSON.stringify(body),
 })
 
+// Somebody else does not find what a person has left unsaved.
+const enter = (who: Session) => {
+  if (away.value && known(who) !== known(away.value)) away.set(null)
+  session.set(who)
+  away.set(null)
+}
+
 export async function login(token: string, link = false) {
-  session.set((await exchange<Session>('/dash/login', write({ token, link }))).result)
+  enter((await exchange<Session>('/dash/login', write({ token, link }))).result)
+}
+
+/** Goes on if the person has logged in meanwhile, in another tab. */
+export async function again() {
+  await exchange<Session>('/dash/session', {}).then((a) => enter(a.result), () => {})
 }
 
 /** Where people can sign in without a token, in the words of the configuration; null when nowhere. */
@@ -16,7 +28,7 @@ export const signIn = async () => (await exchange<{ sign_in: string | null }>('/
 
 export async function logout() {
   await exchange('/dash/logout', write({})).catch(() => {})
-  lose()
+  end()
 }
 
 /**
@@ -25,7 +37,7 @@ export async function logout() {
  */
 export async function begin() {
   const token = /^#token=([\w-]{40,80})$/.exec(location.hash)?.[1]
-  if (location.hash) history.replaceState(null, '', location.pathname + location.search)
+  if (location.hash) history.replaceState(history.state, '', location.pathname + location.search)
   let refused: unknown
   try {
     if (token) return await login(token, true)
@@ -33,7 +45,7 @@ export async function begin() {
     refused = e
   }
   try {
-    session.set((await exchange<Session>('/dash/session', {})).result)
+    enter((await exchange<Session>('/dash/session', {})).result)
   } catch (e) {
     session.set(null)
     if (!refused && e instanceof Problem && e.status !== 401) throw e

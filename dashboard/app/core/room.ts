@@ -13,6 +13,7 @@ export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   if (!s) return { word: 'Not served', tone: 'off', why: 'No node serves this room yet.' }
   if (s.mode === 'cut') return { word: 'Cut off', tone: 'bad', why: 'This site has lost its connection to the others.' }
   if (r.controls.remaining === 0) return { word: 'Sold out', tone: 'bad', why: 'No one new is admitted; visitors see that nothing is left.' }
+  if ((r.controls.draining || f?.draining) && (r.controls.paused || (f?.queue_all ?? r.queue_all))) return { word: 'Closed', tone: 'bad', why: 'New visitors are turned away, and visitors in the queue wait: the room drains and is paused.' }
   if (r.controls.draining || f?.draining) return { word: 'Draining', tone: 'hold', why: 'New visitors are turned away; visitors in the queue are admitted.' }
   if ((f?.queueing_method ?? r.queueing_method) === 'reject') return { word: 'Rejecting', tone: 'bad', why: 'New visitors are turned away when the room is full.' }
   if (r.controls.paused) return { word: 'Paused', tone: 'hold', why: 'Every visitor without a session waits.' }

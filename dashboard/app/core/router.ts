@@ -1,4 +1,5 @@
 import { Store, useStore } from './store'
+import { mayLeave, unsaved } from './unsaved'
 
 /** Where the person is: the path with its query. The query holds what a link should hold, like a time range. */
 export interface Place {
@@ -11,13 +12,31 @@ const read = (): Place => ({ path: location.pathname, query: new URLSearchParams
 export const place = new Store<Place>(read())
 export const usePlace = () => useStore(place)
 
-addEventListener('popstate', () => place.set(read()))
+// The entries of the history are numbered, so that a step over something unsaved can be taken back until the person has answered.
+const numberOf = (state: unknown): number => (typeof state === 'number' ? state : 0)
+let at = numberOf(history.state)
+
+addEventListener('popstate', async (e) => {
+  const by = numberOf(e.state) - at
+  if (by && unsaved.size) {
+    history.go(-by)
+    if (await mayLeave()) history.go(by)
+    return
+  }
+  at += by
+  place.set(read())
+})
 
 /** Goes to a path of the dashboard. */
 export function go(href: string, how: { replace?: boolean } = {}) {
-  if (how.replace) history.replaceState(null, '', href)
-  else if (href !== location.pathname + location.search) history.pushState(null, '', href)
+  if (how.replace) history.replaceState(at, '', href)
+  else if (href !== location.pathname + location.search) history.pushState(++at, '', href)
   place.set(read())
+}
+
+/** Goes where the person wants to, if nothing unsaved holds them. */
+export async function follow(href: string) {
+  if (href === location.pathname + location.search || (await mayLeave())) go(href)
 }
 
 /** Changes members of the query where we are; null takes one away. */
@@ -61,6 +80,6 @@ export function followLinks() {
     const hash = a.getAttribute('href')?.startsWith('#')
     if (hash) return
     e.preventDefault()
-    go(a.pathname + a.search)
+    follow(a.pathname + a.search)
   })
 }

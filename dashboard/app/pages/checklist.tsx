@@ -6,7 +6,7 @@ import { Button, Card, Failed, Pill, Skeleton, Table } from '../ui'
 
 interface Check { check: string; result: 'ok' | 'unknown' | 'note' | 'warning' | 'error'; where: string; what: string; why: string; fix: string }
 
-const names: Record<string, string> = { event: 'Event', limits: 'Limits', page: 'Waiting page', webhook: 'Webhook', challenge: 'Challenge', clock: 'Clock', certificate: 'Certificate', installation: 'Installation' }
+const names: Record<string, string> = { event: 'Event', limits: 'Limits', invites: 'Invites', page: 'Waiting page', webhook: 'Webhook', challenge: 'Challenge', clock: 'Clock', certificate: 'Certificate', installation: 'Installation' }
 const results: Record<Check['result'], { word: string; tone: Tone }> = {
   ok: { word: 'OK', tone: 'ok' }, unknown: { word: 'Not known', tone: 'off' }, note: { word: 'Note', tone: 'event' }, warning: { word: 'Warning', tone: 'busy' }, error: { word: 'Error', tone: 'bad' },
 }
@@ -16,7 +16,7 @@ export function Checklist({ room, event }: { room: Room; event: string }) {
   const asked = useAsk<{ event_start_time: string; checks: Check[] }>(`${ownPath(room)}/events/${event}/checklist`)
   const list = asked.data
   const bad = list?.checks.filter((c) => c.result === 'warning' || c.result === 'error') ?? []
-  const pages: Record<string, string> = { limits: roomHref(room, 'settings'), page: roomHref(room, 'template'), webhook: '/webhooks', challenge: roomHref(room, 'settings'), installation: '/cluster' }
+  const pages: Record<string, string> = { limits: roomHref(room, 'settings'), invites: roomHref(room, 'invites'), page: roomHref(room, 'template'), webhook: '/webhooks', challenge: roomHref(room, 'settings'), installation: '/cluster' }
   return (
     <Card flush title="Before the start: checklist" lead={!list ? 'What this event needs.' : <>{bad.length ? <b>{count(bad.length, 'thing')} to look at</b> : 'Nothing to do'} before {moment(list.event_start_time)}. As the event is saved.</>}
       actions={<Button small icon="refresh" onClick={asked.reload}>Check again</Button>}>

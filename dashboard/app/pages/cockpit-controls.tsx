@@ -25,19 +25,30 @@ async function restore(path: string, was: Room['controls']) {
   if (was.draining) await post(path + '/drain')
 }
 
-/** Settings that an event has of its own go before the room's: changed is what is in force. */
-export async function change(room: Room, settings: Record<string, unknown>) {
-  const event = room.status?.in_force?.event
-  if (event) {
-    const path = `${publishedPath(room)}/events/${event.id}`
-    const own = await get<Record<string, unknown>>(path)
-    const ofEvent = Object.fromEntries(Object.entries(settings).filter(([name]) => own[name] != null))
-    const ofRoom = Object.fromEntries(Object.entries(settings).filter(([name]) => own[name] == null))
-    if (Object.keys(ofEvent).length) await patch(path, ofEvent)
-    if (Object.keys(ofRoom).length) await patch(publishedPath(room), ofRoom)
-    return
+/** The event that is active, as the API has it. */
+export const eventPath = (room: Room) => (room.status?.in_force?.event ? `${publishedPath(room)}/events/${room.status.in_force.event.id}` : null)
+
+/**
+ * Settings that an event has of its own go before the room's: changed is what is in force. Limits that are set by hand
+ * end a ramp, whose steps would replace them. Returns what takes the change back.
+ */
+export async function change(room: Room, settings: Record<string, unknown>): Promise<() => Promise<unknown>> {
+  const path = eventPath(room)
+  const own = path ? await get<Record<string, any>>(path) : {}
+  const ends = own.ramp?.length > 0 && 'total_active_users' in settings
+  const ofEvent = Object.entries(settings).filter(([name]) => ends || own[name] != null)
+  const steps: [string, Record<string, unknown>][] = []
+  if (path && ofEvent.length) steps.push([path, { ...Object.fromEntries(ofEvent), ...(ends && { ramp: [] }) }])
+  if (ofEvent.length < Object.keys(settings).length) steps.push([publishedPath(room), Object.fromEntries(Object.entries(settings).filter(([name]) => !ofEvent.some(([n]) => n === name)))])
+  const back: [string, Record<string, unknown>][] = []
+  for (const [at, part] of steps) {
+    const was = at === path ? own : await get<Record<string, unknown>>(at)
+    await patch(at, part)
+    back.unshift([at, Object.fromEntries(Object.keys(part).map((name) => [name, was[name]]))])
   }
-  await patch(publishedPath(room), settings)
+  return async () => {
+    for (const [at, part] of back) await patch(at, part)
+  }
 }
 
 /** One press each, asked once, and 30 seconds to take it back. */
@@ -64,7 +75,7 @@ export function Controls({ room }: { room: Room }) {
     },
     {
       title: 'Reject', icon: 'stop', on: method === 'reject', setting: true, danger: true, what: 'Turn new visitors away when the room is full',
-      ask: `There is no queue any more: when the room is full, new visitors are turned away.${line ? ` ${count(line, 'visitor is', 'visitors are')} waiting now.` : ''}`,
+      ask: `There is no queue any more: when the room is full, new visitors are turned away.${line ? ` ${count(line, 'visitor is', 'visitors are')} waiting now: their pages say so and stop updating. If you undo this, they have to reload.` : ''}`,
       start: () => change(room, { queueing_method: 'reject' }), stop: () => change(room, { queueing_method: back }),
     },
   ]

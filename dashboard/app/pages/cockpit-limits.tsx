@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { Problem } from '../core/api'
+import { Problem, useAsk } from '../core/api'
 import { waitUnder } from '../core/forecast'
 import { clock, duration, number } from '../core/format'
 import { live, type Room } from '../core/live'
 import { Button, Card, done, NumberField } from '../ui'
-import { change } from './cockpit-controls'
+import { change, eventPath } from './cockpit-controls'
 
 /** The two limits, with what another value would mean for the wait. */
 export function Limits({ room }: { room: Room }) {
@@ -12,6 +12,7 @@ export function Limits({ room }: { room: Room }) {
   const now = { total: s?.total_active_users ?? room.total_active_users, pace: s?.new_users_per_minute ?? room.new_users_per_minute }
   const [draft, set] = useState<{ total: number | null; pace: number | null } | null>(null)
   const [error, fail] = useState<Problem | null>(null)
+  const own = useAsk<{ ramp: unknown[] | null }>(eventPath(room))
   const d = draft ?? now
   const changed = draft != null && (d.total !== now.total || d.pace !== now.pace)
   const event = s?.in_force?.event
@@ -20,25 +21,26 @@ export function Limits({ room }: { room: Room }) {
     set({ ...d, ...part })
   }
   const apply = async () => {
-    const of = (l: { total: number | null; pace: number | null }) => ({ total_active_users: l.total, new_users_per_minute: l.pace })
+    let back
     try {
-      await change(room, of(d))
+      back = await change(room, { total_active_users: d.total, new_users_per_minute: d.pace })
     } catch (e) {
-      if (e instanceof Problem && Object.keys(e.fields).length) return fail(e)
+      if (e instanceof Problem && (e.fields.total_active_users || e.fields.new_users_per_minute)) return fail(e)
       throw e
     }
     set(null)
-    done(`Up to ${number(d.total)} active users and ${number(d.pace)} new users per minute.`, () => change(room, of(now)))
+    own.reload()
+    done(`Up to ${number(d.total)} active users and ${number(d.pace)} new users per minute.`, async () => { await back(); own.reload() })
   }
   const fields = error?.fields ?? {}
   return (
-    <Card title="Limits" lead={event ? <>“{event.name}” is active: change the settings that it overrides there.</> : undefined}>
+    <Card title="Limits" lead={event ? <>“{event.name}” is active: limits that it overrides change in the event.</> : undefined}>
       <Slide label="Active users" name="total_active_users" value={d.total} now={now.total} onChange={(total) => put({ total })} disabled={room.file} error={fields.total_active_users} />
       <Slide label="New users per minute" name="new_users_per_minute" value={d.pace} now={now.pace} onChange={(pace) => put({ pace })} disabled={room.file} error={fields.new_users_per_minute} />
       {room.file && <p class="quiet small">The configuration file defines this room: change its limits there.</p>}
       {changed && s && d.total != null && d.pace != null && (
         <div class="effect" role="status">
-          <p>{effect(room, { total: d.total, pace: d.pace })}</p>
+          <p>{effect(room, { total: d.total, pace: d.pace })}{!!own.data?.ramp?.length && ' This removes the ramp of the event.'}</p>
           <div class="actions">
             <Button kind="main" onClick={apply}>Apply</Button>
             <Button onClick={() => { set(null); fail(null) }}>Discard</Button>

@@ -5,6 +5,7 @@ import { ago, count, duration, full, moment } from '../core/format'
 import { useLive, type Room } from '../core/live'
 import { ownPath, publishedPath, roomHref, type Tone } from '../core/room'
 import { setQuery } from '../core/router'
+import { mayLeave } from '../core/unsaved'
 import { Button, Card, confirm, done, Empty, Failed, Icon, Pill, Skeleton, Table, tell } from '../ui'
 import { EventForm } from './event-form'
 import { begins, draft, phaseOf, type Phase, sideBySide, sorted, spanOf, stampsAfter } from './model/event'
@@ -35,7 +36,7 @@ export function Events({ room, query }: RoomPageProps) {
     if (!start) return <Empty icon="event" title="There is no such event" action={<Button onClick={() => setQuery({ event: null })}>All events</Button>} />
     return (
       <EventForm key={chosen} room={room} settings={settings.data} event={start} before={chosen === 'new' ? undefined : start} others={asked.data} fixed={!editable(room)}
-        onClose={() => setQuery({ event: null, like: null })} onSaved={() => { asked.reload(); setQuery({ event: null, like: null }) }} />
+        onClose={async () => { if (await mayLeave()) setQuery({ event: null, like: null }) }} onSaved={() => { asked.reload(); setQuery({ event: null, like: null }) }} />
     )
   }
 

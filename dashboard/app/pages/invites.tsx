@@ -5,7 +5,7 @@ import { full, moment, number } from '../core/format'
 import { ownPath, publishedPath } from '../core/room'
 import { may } from '../core/session'
 import { Button, Card, confirm, Dialog, Empty, Failed, Note, NumberField, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField } from '../ui'
-import { deeds, saveAs } from './parts'
+import { deeds, saveAs, ShownOnce } from './parts'
 import './pages.css'
 
 interface Batch {
@@ -27,14 +27,16 @@ interface Fresh extends Batch {
 
 type Lane = { name: string; priority: number }
 
-type Named = { id: string; name: string }
+type Event = { id: string; name: string; invite_only: boolean | null; prequeue_start_time: string | null; event_start_time: string }
+
+const day = 86_400_000
 
 /** Batches of invite codes. The codes themselves are shown once. */
 export function Invites({ room }: RoomPageProps) {
   const path = `${ownPath(room)}/invites`
   const asked = useAsk<Batch[]>(path, 15)
   const settings = useAsk<{ invite_only: boolean; lanes: Lane[] }>(publishedPath(room))
-  const events = useAsk<(Named & { invite_only: boolean | null })[]>(`${publishedPath(room)}/events`)
+  const events = useAsk<Event[]>(`${publishedPath(room)}/events`)
   const [making, make] = useState(false)
   const [revoking, revoke] = useState(false)
   const [fresh, show] = useState<Fresh | null>(null)
@@ -68,27 +70,35 @@ export function Invites({ room }: RoomPageProps) {
       {revoking && <Revoke path={path} onClose={() => revoke(false)} onDone={() => { revoke(false); tell('Code revoked'); asked.reload() }} />}
       {making && <Make path={path} events={events.data ?? []} lanes={lanes} onClose={() => make(false)} onMade={(f) => { make(false); show(f); asked.reload() }} />}
       {fresh && (
-        <Dialog wide title={`${number(fresh.codes.length)} new ${fresh.codes.length === 1 ? 'code' : 'codes'}`} onClose={() => show(null)}
-          actions={<><Button icon="download" onClick={save(fresh)}>Download CSV</Button><Button kind="main" onClick={() => show(null)}>I have saved them</Button></>}>
+        <ShownOnce title={`${number(fresh.codes.length)} new ${fresh.codes.length === 1 ? 'code' : 'codes'}`} saved="I have saved them" onClose={() => show(null)}
+          more={<Button icon="download" onClick={save(fresh)}>Download CSV</Button>}>
           <Note tone="warn">These codes are shown only once. Anteroom keeps hashes of them.</Note>
           <Snippet parts={[{ title: 'Codes', text: fresh.codes.slice(0, 20).join('\n') + (fresh.codes.length > 20 ? `\n… and ${number(fresh.codes.length - 20)} more in the CSV` : '') }]} />
-        </Dialog>
+        </ShownOnce>
       )}
     </>
   )
 }
 
-function Make({ path, events, lanes, onClose, onMade }: { path: string; events: Named[]; lanes: Lane[]; onClose: () => void; onMade: (f: Fresh) => void }) {
+function Make({ path, events, lanes, onClose, onMade }: { path: string; events: Event[]; lanes: Lane[]; onClose: () => void; onMade: (f: Fresh) => void }) {
   const [name, entitle] = useState('')
   const [count, many] = useState<number | null>(100)
   const [uses, often] = useState<number | null>(1)
   const [event, at] = useState('')
   const [lane, rise] = useState('')
-  const [days, last] = useState('30')
+  const [days, last] = useState('')
   const [faults, fault] = useState<Record<string, string>>({})
+  const during = events.find((e) => e.id === event)
+  const begins = during ? Date.parse(during.prequeue_start_time ?? during.event_start_time) : 0
+  // Codes that expire before their event begins are refused.
+  const lives = [
+    { value: '', text: during ? '30 days, or the end of the event if that is later' : '30 days' },
+    ...[[1, 'a day'], [7, 'a week'], [90, '90 days'], [366, '366 days']].filter(([d]) => Date.now() + Number(d) * day > begins).map(([d, text]) => ({ value: String(d), text: String(text) })),
+  ]
+  const choose = (id: string) => { at(id); last('') }
   const make = async () => {
     try {
-      onMade(await post<Fresh>(path, { name, count, uses, event: event || null, ...(lane && { lane }), expires_on: new Date(Date.now() + Number(days) * 86_400_000).toISOString() }))
+      onMade(await post<Fresh>(path, { name, count, uses, event: event || null, ...(lane && { lane }), ...(days && { expires_on: new Date(Date.now() + Number(days) * day).toISOString() }) }))
     } catch (e) {
       if (!(e instanceof Problem)) throw e
       fault(e.fields)
@@ -100,9 +110,9 @@ function Make({ path, events, lanes, onClose, onMade }: { path: string; events: 
       <TextField label="Name" name="name" autofocus maxLength={64} value={name} error={faults.name} help="Who the codes are for." onChange={entitle} />
       <NumberField label="Codes" name="count" required min={1} max={10000} value={count} error={faults.count} onChange={many} />
       <NumberField label="Uses of each code" name="uses" required min={1} max={10000} value={uses} error={faults.uses} help="How many visitors can join the queue with the same code." onChange={often} />
-      <SelectField label="Valid during" name="event" value={event} error={faults.event} onChange={at} options={[{ value: '', text: 'any time' }, ...events.map((e) => ({ value: e.id, text: `event ${e.name}` }))]} />
+      <SelectField label="Valid during" name="event" value={event} error={faults.event} onChange={choose} options={[{ value: '', text: 'any time' }, ...events.map((e) => ({ value: e.id, text: `event ${e.name}` }))]} />
       {lanes.length > 0 && <SelectField label="Lane" name="lane" value={lane} error={faults.lane} onChange={rise} options={[{ value: '', text: 'none' }, ...lanes.map((l) => ({ value: l.name, text: l.name }))]} />}
-      <SelectField label="Expire after" name="expires_on" value={days} error={faults.expires_on} onChange={last} options={[{ value: '1', text: 'a day' }, { value: '7', text: 'a week' }, { value: '30', text: '30 days' }, { value: '90', text: '90 days' }, { value: '366', text: '366 days' }]} />
+      <SelectField label="Expire after" name="expires_on" value={days} error={faults.expires_on} onChange={last} options={lives} />
     </Dialog>
   )
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get, patch } from '../core/api'
-import { compact, count, duration, full, number } from '../core/format'
+import { inOrder, compact, count, duration, full, number } from '../core/format'
 import { newcomer } from '../core/forecast'
 import { useMinutes } from '../core/history'
 import { samplesOf, useLive, type Room } from '../core/live'
@@ -44,13 +44,14 @@ export function Overview({ query }: PageProps) {
       </>
     )
   const sum = (pick: (r: Room) => number) => rooms.reduce((n, r) => n + pick(r), 0)
+  const active = sum((r) => r.status?.active_users ?? 0)
   const text = query.get('q') ?? ''
   const filter = filters.find((f) => f.value === query.get('show')) ?? filters[0]
   const shown = rooms.filter((r) => filter.has(r, at) && (r.name + ' ' + r.zone.name + ' ' + covers(r, 50)).toLowerCase().includes(text.trim().toLowerCase()))
-    .sort((a, b) => a.name.localeCompare(b.name))
+    .sort((a, b) => inOrder(a.name, b.name))
   return (
     <>
-      <Head title="Overview" lead={<>{count(rooms.length, 'room')} · <b>{number(sum((r) => r.status?.waiting ?? 0))}</b> waiting · <b>{number(sum((r) => r.status?.active_users ?? 0))}</b> active users</>}>{make}</Head>
+      <Head title="Overview" lead={<>{count(rooms.length, 'room')} · <b>{number(sum((r) => r.status?.waiting ?? 0))}</b> waiting · <b>{number(active)}</b> active {active === 1 ? 'user' : 'users'}</>}>{make}</Head>
       {rooms.length > glance && (
         <div class="row between">
           <Choice small label="Show" value={filter.value} onChange={(v) => setQuery({ show: v || null }, { replace: true })}

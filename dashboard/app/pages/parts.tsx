@@ -1,9 +1,12 @@
-import { useEffect, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { all, Problem } from '../core/api'
 import type { Room } from '../core/live'
 import { may } from '../core/session'
+import { unsaved } from '../core/unsaved'
 import { Diff } from '../ui/diff'
-import { Note } from '../ui/basic'
+import { Button, Note } from '../ui/basic'
+import { confirm, Dialog } from '../ui/dialog'
 import { around, lines, type Change } from './model/diff'
 import { fieldOf } from './model/fields'
 
@@ -47,14 +50,25 @@ export function TextDiff({ name, before, after }: { name: string; before: string
   )
 }
 
-/** Asks before the tab is closed while something is not saved. */
-export function useUnsaved(unsaved: boolean) {
-  useEffect(() => {
-    if (!unsaved) return
-    const ask = (e: BeforeUnloadEvent) => e.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [unsaved])
+/** Asks before the page or the tab is left while something is not saved, and keeps it when the session ends. */
+export function useUnsaved(is: boolean, what = 'Your changes on this page are not saved.') {
+  useLayoutEffect(() => { // at once: what comes right after saving is not asked about
+    if (!is) return
+    const ask = () => confirm({ title: 'Leave without saving?', danger: true, action: 'Leave', keep: 'Stay', body: <p>{what}</p> })
+    const hold = (e: BeforeUnloadEvent) => e.preventDefault()
+    unsaved.add(ask)
+    addEventListener('beforeunload', hold)
+    return () => {
+      unsaved.delete(ask)
+      removeEventListener('beforeunload', hold)
+    }
+  }, [is])
+}
+
+/** Shows what nobody can see again: only its own button closes it, and what else would is asked about. */
+export function ShownOnce({ title, saved, more, onClose, children }: { title: string; saved: string; more?: ComponentChildren; onClose: () => void; children: ComponentChildren }) {
+  useUnsaved(true, 'This is shown only once, and you have not confirmed that you saved it.')
+  return <Dialog wide title={title} actions={<>{more}<Button kind="main" onClick={onClose}>{saved}</Button></>}>{children}</Dialog>
 }
 
 /** Saves a text as a file of the person. */

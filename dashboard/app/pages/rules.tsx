@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { RoomPageProps } from '../core/page'
-import { call, useAsk } from '../core/api'
+import { call, Problem, useAsk } from '../core/api'
 import { moment } from '../core/format'
 import { publishedPath } from '../core/room'
 import { setQuery } from '../core/router'
+import { mayLeave } from '../core/unsaved'
 import { Button, Card, confirm, done, Empty, Failed, Note, Pill, Skeleton, Table, tell } from '../ui'
 import type { Values } from './model/fields'
 import { warnings } from './model/rule'
@@ -25,10 +26,17 @@ export function Rules({ room, query }: RoomPageProps) {
 
   // Every change is answered with the whole list.
   const change = async (method: string, at: string, body?: unknown) => {
-    const a = await call<Values[]>(method, path + at, body, { ifMatch: asked.etag || undefined })
-    asked.put(a.result, a.etag)
-    match(null)
-    return a.result
+    try {
+      const a = await call<Values[]>(method, path + at, body, { ifMatch: asked.etag || undefined })
+      asked.put(a.result, a.etag)
+      match(null)
+      return a.result
+    } catch (e) {
+      if (!(e instanceof Problem) || e.status !== 412) throw e
+      const fresh = await call<Values[]>('GET', path)
+      asked.put(fresh.result, fresh.etag)
+      throw new Problem(412, [{ code: 0, message: 'Someone else changed the rules of this room. You see them as they are now: try again.' }])
+    }
   }
   const back = (was: readonly Values[]) => async () => {
     const a = await call<Values[]>('PUT', path, was)
@@ -41,7 +49,7 @@ export function Rules({ room, query }: RoomPageProps) {
     if (chosen !== 'new' && !rule) return <Empty icon="rules" title="There is no such rule" action={<Button onClick={() => setQuery({ rule: null })}>All rules</Button>} />
     const close = () => setQuery({ rule: null })
     return (
-      <RuleForm key={chosen} room={room} rule={rule} rules={rules} request={request} fixed={!may} path={path} onClose={close}
+      <RuleForm key={chosen} room={room} rule={rule} rules={rules} request={request} fixed={!may} path={path} onClose={async () => { if (await mayLeave()) close() }}
         save={async (r) => {
           await change(rule ? 'PATCH' : 'POST', rule ? `/${rule.id}` : '', r)
           close()

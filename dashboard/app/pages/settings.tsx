@@ -27,6 +27,7 @@ export function Settings({ room }: RoomPageProps) {
   const [faults, fault] = useState<Record<string, string>>({})
   const [view, show] = useState<'form' | 'json'>('form')
   const [reviewing, review] = useState(false)
+  const [shown, anew] = useState(0) // the JSON is written anew with each
 
   const saved = asked.data
   const now = edited ?? saved
@@ -43,6 +44,7 @@ export function Settings({ room }: RoomPageProps) {
       const back = patchOf(list.map((c) => ({ ...c, after: c.before })))
       asked.put(a.result, a.etag)
       edit(null)
+      anew((n) => n + 1)
       fault({})
       review(false)
       done(`${count(list.length, 'setting')} of ${room.name} saved`, async () => {
@@ -58,6 +60,7 @@ export function Settings({ room }: RoomPageProps) {
         // What they changed stays: only what was changed here is put over it.
         const fresh = await call<Values>('GET', path)
         edit(list.reduce((v, c) => withValue(v, c.name, c.after), fresh.result))
+        anew((n) => n + 1)
         asked.put(fresh.result, fresh.etag)
         tell('Someone else changed this room. Your changes are still here: review them and save again.', 'bad')
         return
@@ -78,7 +81,7 @@ export function Settings({ room }: RoomPageProps) {
       </div>
       <WhyNot room={room} />
       {view === 'json'
-        ? <Text values={now} fixed={fixed} onChange={edit} />
+        ? <Text key={shown} values={now} fixed={fixed} onChange={edit} />
         : groups.map((g) => (
           <Card key={g} title={g}>
             <div class="fields">
@@ -94,7 +97,7 @@ export function Settings({ room }: RoomPageProps) {
       {list.length > 0 && (
         <div class="savebar" role="region" aria-label="Unsaved changes">
           <span>{count(list.length, 'change')} not saved</span>
-          <Button kind="quiet" onClick={() => { edit(null); fault({}) }}>Discard</Button>
+          <Button kind="quiet" onClick={() => { edit(null); fault({}); anew((n) => n + 1) }}>Discard</Button>
           <Button kind="main" onClick={() => review(true)}>Review and save</Button>
         </div>
       )}

@@ -4,6 +4,7 @@ import { call, post, Problem, useAsk } from '../core/api'
 import { number, percent } from '../core/format'
 import { publishedPath } from '../core/room'
 import { setQuery } from '../core/router'
+import { mayLeave } from '../core/unsaved'
 import { Bar, Button, Card, Choice, curl, Dialog, done, Failed, Note, Pill, Skeleton, Snippet, tell } from '../ui'
 import type { Values } from './model/fields'
 import { roomInTerraform } from './model/snippet'
@@ -33,12 +34,17 @@ export function Template({ room, query }: RoomPageProps) {
   if (settings.error && !settings.data) return <Failed error={settings.error} retry={settings.reload} />
   if (!settings.data || !events.data) return events.error ? <Failed error={events.error} retry={events.reload} /> : <Skeleton lines={8} />
   const own = events.data.filter((e) => e.custom_page_html !== null)
+  const choose = async (select: HTMLSelectElement) => {
+    const to = select.value
+    if (await mayLeave()) setQuery({ event: to || null })
+    else select.value = of?.id ?? ''
+  }
   return (
     <>
       <WhyNot room={room} />
       {events.data.length > 0 && (
         <label class="inline">Page of
-          <select value={of?.id ?? ''} onChange={(e) => setQuery({ event: e.currentTarget.value || null })}>
+          <select value={of?.id ?? ''} onChange={(e) => choose(e.currentTarget)}>
             <option value="" selected={!of}>the room</option>
             {events.data.map((e) => <option key={e.id} value={e.id} selected={e === of}>the event {e.name}{own.includes(e) ? '' : ' (the room\'s)'}</option>)}
           </select>
@@ -73,9 +79,22 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
   const changed = text !== before
   useUnsaved(changed)
 
+  const send = (ifMatch?: string) => call<Values>('PATCH', path, { custom_page_html: text }, { ifMatch: ifMatch || undefined })
+  // What others have changed beside the page is no reason to hold it back.
+  const sendOver = async () => {
+    try {
+      return await send(etag)
+    } catch (e) {
+      if (!(e instanceof Problem) || e.status !== 412) throw e
+      const fresh = await call<Values>('GET', path)
+      if (fresh.result.custom_page_html === of.custom_page_html) return send(fresh.etag)
+      put(fresh.result, fresh.etag)
+      throw new Problem(412, [{ code: 0, message: 'Someone else changed this page. Yours is still here: review what would change, and save again.' }])
+    }
+  }
   const save = async () => {
     try {
-      const a = await call<Values>('PATCH', path, { custom_page_html: text }, { ifMatch: etag || undefined })
+      const a = await sendOver()
       put(a.result, a.etag)
       review(false)
       done('Page saved. Visitors see it at their next update.', async () => {
@@ -86,7 +105,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
     } catch (e) {
       review(false)
       if (!(e instanceof Problem)) throw e
-      tell(e.status === 412 ? 'Someone else changed this room. Reload and reapply your changes.' : e.message, 'bad')
+      tell(e.message, 'bad')
     }
   }
   const goTo = (line: number, column = 1) => {

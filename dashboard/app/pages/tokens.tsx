@@ -5,7 +5,7 @@ import { ago, full, moment } from '../core/format'
 import { useRooms } from '../core/live'
 import { useSession, type Permission } from '../core/session'
 import { Button, Card, Choice, confirm, curl, Dialog, Empty, Failed, Head, Note, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField } from '../ui'
-import { deeds, useList } from './parts'
+import { deeds, ShownOnce, useList } from './parts'
 import './pages.css'
 
 interface Grant {
@@ -87,7 +87,7 @@ export function Tokens(_: PageProps) {
       )}
       {making && <Make zones={zones.data ?? []} rooms={rooms} onClose={() => make(false)} onMade={(t) => { make(false); show(t); tokens.reload() }} />}
       {fresh && (
-        <Dialog wide title={`The secret of ${fresh.name}`} onClose={() => show(null)} actions={<Button kind="main" onClick={() => show(null)}>I have saved it</Button>}>
+        <ShownOnce title={`The secret of ${fresh.name}`} saved="I have saved it" onClose={() => show(null)}>
           <Note tone="warn">This secret is shown only once. Anteroom keeps a hash of it.</Note>
           <Snippet parts={[
             { title: 'Secret', text: fresh.secret },
@@ -95,7 +95,7 @@ export function Tokens(_: PageProps) {
             { title: 'Terraform', text: `provider "cloudflare" {\n  base_url  = "${location.origin}/client/v4"\n  api_token = "${fresh.secret}"\n}` },
             { title: 'X-Auth-Key', text: fresh.auth_key },
           ]} />
-        </Dialog>
+        </ShownOnce>
       )}
     </>
   )

@@ -8,7 +8,7 @@ import { setQuery } from '../core/router'
 import { may } from '../core/session'
 import { Button, Card, confirm, curl, Dialog, done, Empty, Failed, Head, Named, Names, Note, NumberField, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField, Toggle } from '../ui'
 import { changes } from '../ui/diff'
-import { deeds, useList } from './parts'
+import { deeds, ShownOnce, useList } from './parts'
 import './pages.css'
 
 interface Webhook {
@@ -113,10 +113,10 @@ export function Webhooks({ query }: PageProps) {
       {chosen && <Deliveries key={chosen.id} webhook={chosen} />}
       {making && <Form webhook={making === 'new' ? undefined : making} rooms={rooms} onClose={() => make(null)} onSaved={(w) => { make(null); list.reload(); if (w.secret) show({ name: w.name, secret: w.secret }) }} />}
       {secret && (
-        <Dialog wide title={`The secret of ${secret.name}`} onClose={() => show(null)} actions={<Button kind="main" onClick={() => show(null)}>I have saved it</Button>}>
+        <ShownOnce title={`The secret of ${secret.name}`} saved="I have saved it" onClose={() => show(null)}>
           <Note tone="warn">This secret is shown only once. The receiver needs it to verify signatures.</Note>
           <Snippet parts={[{ title: 'Secret', text: secret.secret }]} />
-        </Dialog>
+        </ShownOnce>
       )}
     </>
   )

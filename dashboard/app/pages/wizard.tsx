@@ -8,6 +8,7 @@ import { may } from '../core/session'
 import { Button, Card, Choice, curl, done, Head, Names, Note, NumberField, SelectField, Snippet, TextArea, TextField, Toggle } from '../ui'
 import { zonesOf } from './model/zones'
 import { roomInTerraform, zoneInTerraform } from './model/snippet'
+import { useUnsaved } from './parts'
 import './wizard.css'
 
 interface Draft {
@@ -45,14 +46,15 @@ export function Wizard() {
   const [faults, fail] = useState<Record<string, string>>({})
   const [problem, say] = useState<string | null>(null)
   const top = useRef<HTMLDivElement>(null)
+  useUnsaved(d !== empty)
   const zones = useAsk<{ id: string; name: string }[]>('/anteroom/v1/zones?per_page=1000')
   const rooms = useRooms()
   const put = (part: Partial<Draft>) => {
     set((now) => ({ ...now, ...part }))
     fail((f) => Object.fromEntries(Object.entries(f).filter(([name]) => !(name in part))))
   }
-  const host = d.host.trim().toLowerCase().replace(/^https?:\/\//, '').replace(/\/.*$/, '')
-  const known = useMemo(() => (zones.data ?? []).filter((z) => host && z.name !== '*' && within(host.replace(/^\*\./, ''), z.name)).toSorted((a, b) => b.name.length - a.name.length), [zones.data, host])
+  const host = d.host.trim().toLowerCase().replace(/^https?:\/\//, '').replace(/\/.*$/, '').replace(/:\d+$/, '')
+  const known = useMemo(() => (zones.data ?? []).filter((z) => host && z.name !== '*' && within(host, z.name)).toSorted((a, b) => b.name.length - a.name.length), [zones.data, host])
   const names = [...new Set([...known.map((z) => z.name), ...zonesOf(host)])]
   const zone = zoneName && names.includes(zoneName) ? zoneName : (names[0] ?? '')
   const existing = zones.data?.find((z) => z.name === zone)
@@ -74,6 +76,7 @@ export function Wizard() {
     if (!/^[\w-]{1,64}$/.test(body.name)) f.name = 'has 1 to 64 letters, digits, _ and -'
     else if (rooms.some((r) => r.name === body.name && r.zone.name === zone)) f.name = `there is a room with this name in ${zone}`
     if (!host) f.host = 'is missing'
+    else if (host.startsWith('*.')) f.host = 'names one host; make a room for each, or use * for every host'
     if (!body.path.startsWith('/')) f.path = 'begins with /'
     if (d.total_active_users == null) f.total_active_users = 'is missing'
     if (d.new_users_per_minute == null) f.new_users_per_minute = 'is missing'
@@ -89,8 +92,11 @@ export function Wizard() {
   const make = async () => {
     say(null)
     if (!check()) return move(0)
+    let zoning = !existing, fresh = ''
     try {
       const z = existing ?? (await call<{ id: string; name: string }>('POST', '/anteroom/v1/zones', { name: zone })).result
+      zoning = false
+      if (!existing) fresh = z.id
       const path = `/client/v4/zones/${z.id}/waiting_rooms`
       const made = (await call<{ id: string; name: string }>('POST', path, body)).result
       go(roomHref({ name: made.name, zone: z }), { replace: true })
@@ -100,10 +106,13 @@ export function Wizard() {
       })
     } catch (e) {
       if (!(e instanceof Problem)) throw e
+      if (fresh) await call('DELETE', `/anteroom/v1/zones/${fresh}`).catch(() => {}) // it would stay without a room
       zones.reload()
-      fail(e.fields)
-      say(e.message)
-      const wrong = Object.keys(e.fields)
+      // The name of a zone comes from the host.
+      const at: Record<string, string> = zoning && e.fields.name ? { host: e.fields.name } : e.fields
+      fail(at)
+      say(at === e.fields ? e.message : `host: ${at.host}`)
+      const wrong = Object.keys(at)
       if (wrong.some((n) => firstStep.includes(n))) move(0)
       else if (wrong.length) move(1)
     }
@@ -130,7 +139,7 @@ export function Wizard() {
             <h2 tabIndex={-1}>What it protects</h2>
             <div class="fields">
               <TextField label="Name" name="name" required autofocus value={d.name} onChange={(name) => put({ name })} placeholder="checkout" maxLength={64} error={faults.name} help="Letters, digits, _ and -" />
-              <TextField label="Host" name="host" required value={d.host} onChange={(v) => put({ host: v })} placeholder="shop.example.com" error={faults.host} help={zone ? <>{existing ? 'In the zone' : 'Creates the zone'} <strong>{zone}</strong>. <code>*.{zone === '*' ? 'example.com' : zone}</code> covers every host of it.</> : 'The host name of your application'} />
+              <TextField label="Host" name="host" required value={d.host} onChange={(v) => put({ host: v })} placeholder="shop.example.com" error={faults.host} help={zone ? <>{existing ? 'In the zone' : 'Creates the zone'} <strong>{zone}</strong></> : <>The host name of your application, or <code>*</code> for every host</>} />
               <TextField label="Path" name="path" value={d.path} onChange={(v) => put({ path: v })} placeholder="/checkout" error={faults.path} help="This path and everything below it; / is the whole host" />
             </div>
           </Card>

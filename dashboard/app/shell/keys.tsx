@@ -1,5 +1,5 @@
 import { Store } from '../core/store'
-import { go, match, place } from '../core/router'
+import { follow, match, place } from '../core/router'
 import { offered, pages, roomBase } from '../pages'
 import { live } from '../core/live'
 import { roomHref } from '../core/room'
@@ -53,10 +53,10 @@ export function followKeys() {
       const page = pages.find((p) => p.key === e.key && offered(p))
       if (!page) return
       e.preventDefault()
-      if (page.of === 'all') go(page.path)
+      if (page.of === 'all') follow(page.path)
       else {
         const room = roomHere() ?? (live.value.rooms.length === 1 ? live.value.rooms[0] : undefined)
-        if (room) go(roomHref(room, page.path.slice(roomBase.length + 1)))
+        if (room) follow(roomHref(room, page.path.slice(roomBase.length + 1)))
         else over.set('search')
       }
       return

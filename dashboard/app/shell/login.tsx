@@ -1,10 +1,23 @@
-import { useEffect, useState } from 'preact/hooks'
-import { login, signIn } from '../core/login'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { again, login, signIn } from '../core/login'
+import type { Session } from '../core/session'
 import { Problem } from '../core/api'
 import { Button, Note } from '../ui/basic'
 import { Field } from '../ui/field'
 
-export function Login() {
+/** Over the page of a person whose session has ended before everything was saved. */
+export function LoginAgain({ who }: { who: Session }) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const show = () => ref.current?.showModal()
+  useLayoutEffect(() => {
+    show()
+    addEventListener('focus', again)
+    return () => removeEventListener('focus', again)
+  }, [])
+  return <dialog ref={ref} class="again" aria-label="Log in again" onCancel={(e) => e.preventDefault()} onClose={show}><Login who={who} /></dialog>
+}
+
+export function Login({ who }: { who?: Session }) {
   const [token, set] = useState('')
   const [error, fail] = useState<Error | null>(null)
   const [busy, work] = useState(false)
@@ -24,13 +37,15 @@ export function Login() {
       work(false)
     }
   }
+  const Page = who ? 'div' : 'main'
   return (
-    <main class="login">
+    <Page class="login">
       <form onSubmit={enter}>
         <Logo />
         <h1 tabIndex={-1}>Anteroom</h1>
+        {who && <Note tone="warn" title="Your session has ended">Log in as {who.name} to go on where you were: your changes are not saved yet.</Note>}
         {failed && <Note tone="bad">The sign-in failed: {failed}.</Note>}
-        {provider && <a class="button main" href="/dash/sign-in">Sign in with {provider}</a>}
+        {provider && <a class="button main" href="/dash/sign-in" target={who && '_blank'}>Sign in with {provider}</a>}
         <p class="lead">{provider ? 'Or log in with an API token.' : 'Log in with an API token.'}</p>
         <Field label="Token" help="The first start of the server printed one. Create others on the Tokens page or with: anteroom token create" error={error instanceof Problem && error.status === 401 ? 'Invalid token, or not allowed from this address.' : undefined}>
           {(ids) => <input {...ids} type="password" name="token" autocomplete="current-password" value={token} autofocus required spellcheck={false} onInput={(e) => set(e.currentTarget.value)} />}
@@ -38,7 +53,7 @@ export function Login() {
         {error && !(error instanceof Problem && error.status === 401) && <Note tone="bad">{error.message}</Note>}
         <Button kind="main" type="submit" busy={busy} disabled={!token.trim()}>Log in</Button>
       </form>
-    </main>
+    </Page>
   )
 }
 

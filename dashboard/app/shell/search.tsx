@@ -2,7 +2,7 @@ import { useId, useState } from 'preact/hooks'
 import { number } from '../core/format'
 import { useRooms } from '../core/live'
 import { roomHref, stateOf } from '../core/room'
-import { go } from '../core/router'
+import { follow } from '../core/router'
 import { useSession } from '../core/session'
 import { useStore } from '../core/store'
 import { offered, pages, roomBase } from '../pages'
@@ -38,7 +38,7 @@ function Search() {
   const chosen = Math.min(at, found.length - 1)
   const take = (href: string) => {
     close()
-    go(href)
+    follow(href)
   }
   const key = (e: KeyboardEvent) => {
     if (e.key === 'ArrowDown') point(Math.min(chosen + 1, found.length - 1))

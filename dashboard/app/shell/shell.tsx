@@ -1,12 +1,12 @@
 import { Component, type ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { compact, second } from '../core/format'
+import { compact, inOrder, second } from '../core/format'
 import { reconnect, useLive, useRooms } from '../core/live'
 import { covers, roomHref, stateOf, zoneName } from '../core/room'
 import { clocks, shownZone } from '../core/kept'
 import { match, usePlace } from '../core/router'
 import { logout } from '../core/login'
-import { may, useSession } from '../core/session'
+import { away, known, may, type Session, useSession } from '../core/session'
 import { useStore } from '../core/store'
 import { setTheme, theme, type Theme } from '../core/theme'
 import { offered, pages, roomBase, type Page } from '../pages'
@@ -15,15 +15,17 @@ import { Questions } from '../ui/dialog'
 import { Icon } from '../ui/icons'
 import { Toasts } from '../ui/toast'
 import { over } from './keys'
-import { Login, Logo } from './login'
+import { Login, LoginAgain, Logo } from './login'
 import { Over } from './search'
 
 /** Everything: the login, or the navigation with a page. */
 export function Shell() {
-  const me = useSession()
+  const me = useSession(), gone = useStore(away)
+  const who = me ?? gone
   return (
     <>
-      {me === undefined ? null : me === null ? <Login /> : <Inside />}
+      {who ? <Inside key={known(who)} me={who} gone={!me} /> : me === null && <Login />}
+      {!me && gone && <LoginAgain who={gone} />}
       <Questions />
       <Toasts />
     </>
@@ -38,7 +40,7 @@ function find(path: string): { page: Page; params: Record<string, string> } | nu
   return null
 }
 
-function Inside() {
+function Inside({ me, gone }: { me: Session; gone: boolean }) {
   const { path, query } = usePlace()
   useStore(clocks) // every time on the screen changes with it
   const [open, show] = useState(false)
@@ -56,14 +58,14 @@ function Inside() {
     main.current?.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
   }, [path])
   return (
-    <div class={'shell' + (open ? ' open' : '')}>
+    <div class={'shell' + (open ? ' open' : '') + (gone ? ' away' : '')}>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current?.focus() }}>Skip to content</a>
       <header class="top">
         <Button kind="quiet" icon="menu" label="Navigation" pressed={open} onClick={() => show(!open)} />
         <a class="brand" href="/"><Logo size={26} /> Anteroom</a>
         <Button kind="quiet" icon="search" label="Go to (key /)" onClick={() => { over.set('search') }} />
       </header>
-      <Side path={path} />
+      <Side path={path} me={me} />
       <div class="veil" onClick={() => show(false)} />
       <main id="main" ref={main} tabIndex={-1}>
         <Stale />
@@ -113,11 +115,10 @@ function OfRoom({ page, params, query }: { page: Extract<Page, { of: 'room' }>; 
 // So many rooms stand in the navigation; the search finds the others.
 const mostListed = 12
 
-function Side({ path }: { path: string }) {
-  const me = useSession()!
+function Side({ path, me }: { path: string; me: Session }) {
   const rooms = useRooms()
-  const listed = rooms.toSorted((a, b) => (b.status?.waiting ?? 0) - (a.status?.waiting ?? 0) || a.name.localeCompare(b.name))
-    .slice(0, mostListed).toSorted((a, b) => a.name.localeCompare(b.name))
+  const listed = rooms.toSorted((a, b) => (b.status?.waiting ?? 0) - (a.status?.waiting ?? 0) || inOrder(a.name, b.name))
+    .slice(0, mostListed).toSorted((a, b) => inOrder(a.name, b.name))
   const list = pages.filter((p) => p.of === 'all' && !p.hidden && offered(p))
   const item = (p: Page) => (
     <li key={p.path}><a href={p.path} aria-current={p.path === path ? 'page' : undefined}><Icon name={p.icon} /> {p.title}</a></li>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Problem } from '../core/api'
 import type { Tone } from '../core/room'
 import { Icon, type IconName } from './icons'
@@ -170,8 +170,14 @@ export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
 
 /** A link to a place of the dashboard among others; the one where the person is says so. */
 export function Tabs({ items, label }: { items: { href: string; text: ComponentChildren; here: boolean }[]; label: string }) {
+  const nav = useRef<HTMLElement>(null)
+  const here = items.find((i) => i.here)?.href
+  useLayoutEffect(() => { // on a phone it may stand beside the screen
+    const all = nav.current!, a = all.querySelector<HTMLElement>('[aria-current]')
+    if (a) all.scrollLeft += a.getBoundingClientRect().x + a.offsetWidth / 2 - all.getBoundingClientRect().x - all.clientWidth / 2
+  }, [here])
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={nav} class="tabs" aria-label={label}>
       {items.map((i) => <a key={i.href} href={i.href} aria-current={i.here ? 'page' : undefined}>{i.text}</a>)}
     </nav>
   )

@@ -3,8 +3,8 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Store, useStore } from '../core/store'
 import { Button } from './basic'
 
-/** A dialog over the page. The browser keeps the focus in it and gives it back; Escape closes. */
-export function Dialog({ title, onClose, children, actions, wide }: { title: ComponentChildren; onClose: () => void; children?: ComponentChildren; actions?: ComponentChildren; wide?: boolean }) {
+/** A dialog over the page. The browser keeps the focus in it and gives it back; Escape closes, unless only its actions may. */
+export function Dialog({ title, onClose, children, actions, wide }: { title: ComponentChildren; onClose?: () => void; children?: ComponentChildren; actions?: ComponentChildren; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   useLayoutEffect(() => { // before the next key: what is typed first would go elsewhere
@@ -17,11 +17,12 @@ export function Dialog({ title, onClose, children, actions, wide }: { title: Com
     }
   }, [])
   return (
-    <dialog ref={ref} class={wide ? 'wide' : undefined} aria-labelledby={id} onCancel={(e) => { e.preventDefault(); onClose() }} onMouseDown={(e) => e.target === ref.current && onClose()}>
+    <dialog ref={ref} class={wide ? 'wide' : undefined} aria-labelledby={id} onCancel={(e) => { e.preventDefault(); onClose?.() }} onMouseDown={(e) => e.target === ref.current && onClose?.()}
+      onClose={() => ref.current?.showModal() /* a second Escape closes it, whatever the page says */}>
       <div class="inside">
         <header>
           <h2 id={id}>{title}</h2>
-          <Button kind="quiet" small icon="cross" label="Close" onClick={onClose} />
+          {onClose && <Button kind="quiet" small icon="cross" label="Close" onClick={onClose} />}
         </header>
         <div class="body">{children}</div>
         {actions && <footer>{actions}</footer>}
@@ -35,6 +36,8 @@ interface Question {
   body?: ComponentChildren
   /** What the button says: the deed, like "Drain the room". */
   action: string
+  /** What the other button says instead of Cancel. */
+  keep?: string
   danger?: boolean
   /** What has to be typed first: the name of what is lost. */
   typed?: string
@@ -62,7 +65,7 @@ function Ask({ q }: { q: Question }) {
       onClose={() => close(false)}
       actions={
         <>
-          <Button onClick={() => close(false)} autofocus={q.danger && !q.typed}>Cancel</Button>
+          <Button onClick={() => close(false)} autofocus={q.danger && !q.typed}>{q.keep ?? 'Cancel'}</Button>
           <Button kind={q.danger ? 'danger' : 'main'} disabled={!ready} autofocus={!q.danger && !q.typed} onClick={() => close(true)}>{q.action}</Button>
         </>
       }

@@ -66,8 +66,14 @@ func (r *remote) fetched(cmd *cobra.Command, what, name string, content func(io.
 }
 
 // saveWhole writes a file that nobody else may read, in one step: an old one stays until the
-// new one is whole.
+// new one is whole. A link stays, and nothing but a file is replaced: root could replace /dev/stdout.
 func saveWhole(name string, content func(io.Writer) error) (bytes int64, err error) {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s is not a file: name a file, or - for standard output", name)
+	}
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return 0, err

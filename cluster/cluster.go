@@ -115,6 +115,8 @@ type Space interface {
 	Lease(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error)
 	// Delete removes the key's value. Deleting nothing is not an error. Synced like Put.
 	Delete(ctx context.Context, key string) error
+	// Remove is Delete if the key's revision is still the given one. Otherwise it returns ErrRevision and changes nothing.
+	Remove(ctx context.Context, key string, revision uint64) error
 	// Keys returns the keys that begin with prefix, sorted. The prefix need not be a key itself.
 	Keys(ctx context.Context, prefix string) ([]string, error)
 	// Watch calls fn with every key under prefix as it is now, then with Synced, then with every change. It returns

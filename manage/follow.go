@@ -233,9 +233,8 @@ func (m *Manager) sweepNow(ctx context.Context) {
 		if now.Sub(s.since) < sweepEvery {
 			continue
 		}
-		// A lease is a deletion that asks for the revision: whoever has stored the page again
-		// keeps it.
-		_, err := m.cfg.Link.Lease(ctx, key, []byte{}, s.revision, cluster.MinLease)
+		// Whoever has stored the page again keeps it.
+		err := m.cfg.Link.Remove(ctx, key, s.revision)
 		if err != nil && !errors.Is(err, cluster.ErrRevision) {
 			m.log.Warn("an unused custom page could not be deleted yet", "error", err)
 			return

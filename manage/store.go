@@ -299,23 +299,15 @@ func (m *Manager) write(ctx context.Context, seq uint64, writes []write) error {
 			}
 		}
 		err = nil
-		switch value := w.bytes(); {
-		case len(value) > 0:
+		if value := w.bytes(); len(value) > 0 {
 			_, err = m.cfg.Link.Update(ctx, w.Key, value, got.Revision)
-			if errors.Is(err, cluster.ErrRevision) {
-				continue // somebody else has finished this record, or written a later one
-			}
-		case missing: // it is deleted
-		case m.alone:
-			err = m.cfg.Link.Delete(ctx, w.Key)
-		case len(got.Value) > 0:
-			// A deletion that asks for the revision: a later record may have written the key,
-			// and the copy here not know it. Until it has gone its value is empty. Nodes that are away meanwhile must
-			// find that when they come back: of a key that has gone they hear nothing, and would have it forever.
-			_, err = m.cfg.Link.Lease(ctx, w.Key, []byte{}, got.Revision, cluster.MaxRetention)
-			if errors.Is(err, cluster.ErrRevision) {
-				continue
-			}
+		} else if !missing {
+			// What is deleted leaves a mark in the store for good: of a key that has just gone, a node that is away meanwhile hears
+			// nothing, and would have it in its copy forever.
+			err = m.cfg.Link.Remove(ctx, w.Key, got.Revision)
+		}
+		if errors.Is(err, cluster.ErrRevision) {
+			continue // somebody else has finished this record, or written a later one, and the copy here does not know it
 		}
 		if err != nil {
 			return unavailable(fmt.Errorf("key %s: %w", w.Key, err))

@@ -187,6 +187,11 @@ func updateAfterDelete(t *testing.T, l opened) {
 
 func deleteForgets(t *testing.T, l opened) {
 	must(t, l.Delete(t.Context(), "never"))
+	for name, revision := range map[string]uint64{"never": 0, "a": 0, "neverthere": 7} {
+		if err := l.Remove(t.Context(), name, revision); !errors.Is(err, cluster.ErrRevision) {
+			t.Errorf("Remove(%q, revision %d) = %v, want ErrRevision", name, revision, err)
+		}
+	}
 	put(t, l, "a", "one")
 	b := put(t, l, "b", "two")
 	must(t, l.Delete(t.Context(), "a"))
@@ -194,6 +199,20 @@ func deleteForgets(t *testing.T, l opened) {
 	holdsNothing(t, l, "a")
 	holds(t, l, "b", "two", b)
 	keysAre(t, l, "", "b")
+
+	newer := put(t, l, "b", "newer")
+	if err := l.Remove(t.Context(), "b", b); !errors.Is(err, cluster.ErrRevision) {
+		t.Errorf("Remove with the revision before: %v, want ErrRevision", err)
+	}
+	holds(t, l, "b", "newer", newer)
+	must(t, l.Remove(t.Context(), "b", newer))
+	holdsNothing(t, l, "b")
+	if err := l.Remove(t.Context(), "b", newer); !errors.Is(err, cluster.ErrRevision) {
+		t.Errorf("Remove of what was removed: %v, want ErrRevision", err)
+	}
+	again, err := l.Update(t.Context(), "b", []byte("again"), 0)
+	must(t, err)
+	holds(t, l, "b", "again", again)
 }
 
 func keysAre(t *testing.T, l opened, prefix string, want ...string) {

@@ -218,6 +218,20 @@ func (x *space) set(ctx context.Context, key string, value []byte, ttl time.Dura
 }
 
 func (x *space) Delete(ctx context.Context, key string) error {
+	return x.remove(ctx, key, func(cluster.Entry) error { return nil })
+}
+
+func (x *space) Remove(ctx context.Context, key string, revision uint64) error {
+	return x.remove(ctx, key, func(held cluster.Entry) error {
+		if held.Revision == 0 || held.Revision != revision {
+			return cluster.ErrRevision
+		}
+		return nil
+	})
+}
+
+// remove removes a key, unless check objects to what is there.
+func (x *space) remove(ctx context.Context, key string, check func(held cluster.Entry) error) error {
 	if err := cluster.CheckKey(key); err != nil {
 		return err
 	}
@@ -225,8 +239,14 @@ func (x *space) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	defer x.link.world.mu.Unlock()
-	x.store.remove(key)
-	return x.reached()
+	err := check(x.store.entries[key])
+	if err == nil {
+		x.store.remove(key)
+	}
+	if lost := x.reached(); lost != nil {
+		return lost
+	}
+	return err
 }
 
 func (x *space) Watch(ctx context.Context, prefix string, fn func(cluster.Change)) error {

@@ -29,6 +29,17 @@ func (w writes) Lease(ctx context.Context, key string, value []byte, revision ui
 	return w.change(ctx, change{key: key, kind: kindValue, value: value, expect: revision, ttl: ttl}, false)
 }
 
+func (w writes) Remove(ctx context.Context, key string, revision uint64) error {
+	if revision == 0 {
+		return cluster.ErrRevision
+	}
+	_, err := w.change(ctx, change{key: key, kind: kindDeleted, expect: revision}, false)
+	if errors.Is(err, errUnchanged) {
+		return cluster.ErrRevision
+	}
+	return err
+}
+
 func (w writes) Delete(ctx context.Context, key string) error {
 	_, err := w.change(ctx, change{key: key, kind: kindDeleted}, true)
 	if errors.Is(err, errUnchanged) {

@@ -70,6 +70,17 @@ func TestCoresAreRemovedAndReplaced(t *testing.T) {
 	if _, err := Cores(t.Context(), edge); err == nil || !strings.Contains(err.Error(), "ask at one") {
 		t.Errorf("an edge says: %v", err)
 	}
+	known, err := Cores(t.Context(), all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := Core{Node: "dublin-9", Runs: true, id: peerID("dublin.dublin-9")}
+	if last, err := CameLast(t.Context(), all[0], append(known, waits)); err != nil || !slices.Equal(last, []Core{waits}) {
+		t.Errorf("a core that waits to begin came last, and not %v, %v", last, err)
+	}
+	if last, err := CameLast(t.Context(), all[0], known); err != nil || len(last) > 0 {
+		t.Errorf("of as many cores as are listed, none has come in the place of another: %v, %v", last, err)
+	}
 	wantText(t, RemoveCore(t.Context(), edge, "dublin-1"), "ask at one")
 	wantText(t, RemoveCore(t.Context(), all[0], "dublin-9"), "is no core of this site")
 
@@ -90,7 +101,7 @@ func TestCoresAreRemovedAndReplaced(t *testing.T) {
 	if took > 5*time.Second {
 		t.Errorf("a write took %v while a core was removed", took)
 	}
-	_, err := Join(t.Context(), cfgs[i])
+	_, err = Join(t.Context(), cfgs[i])
 	wantText(t, err, "have removed this one")
 	first, second := (i+1)%3, (i+2)%3
 	wantText(t, RemoveCore(t.Context(), all[first], cfgs[second].Node), "one of 2 cores")

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,19 +123,24 @@ func (j *joined) strike(ctx context.Context, id, node string) error {
 }
 
 // CameLast returns those among all cores of the link's site that came last, as many as there are more of them than are listed:
-// each has come in the place of another. The roll does not know when cores of an earlier version came: they may be the last.
+// each has come in the place of another. One that is not in the roll yet has come after all others: it waits for what it needs to
+// begin.
 func CameLast(ctx context.Context, l cluster.Link, all []Core) (last []Core, _ error) {
 	j, ok := l.(*joined)
 	if !ok {
 		return nil, errNoCluster
 	}
-	came := make([]uint64, len(all)) // 0: not known
+	came := make([]uint64, len(all))
 	for i, c := range all {
 		e, err := j.site.Get(ctx, rollPrefix+c.id)
-		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		switch {
+		case err == nil:
+			came[i] = e.Revision
+		case errors.Is(err, cluster.ErrNotFound):
+			came[i] = math.MaxUint64
+		default:
 			return nil, err
 		}
-		came[i] = e.Revision
 	}
 	for i, c := range all {
 		later := 0
@@ -143,7 +149,7 @@ func CameLast(ctx context.Context, l cluster.Link, all []Core) (last []Core, _ e
 				later++
 			}
 		}
-		if came[i] == 0 || later < len(all)-len(j.att.coreList()) {
+		if later < len(all)-len(j.att.coreList()) {
 			last = append(last, c)
 		}
 	}

@@ -183,6 +183,16 @@ func (l *link) Delete(ctx context.Context, key string) error {
 	return err
 }
 
+func (l *link) Remove(ctx context.Context, key string, revision uint64) error {
+	_, err := l.change(ctx, key, kindDeleted, nil, 0, func(held uint64) error {
+		if held == 0 || held != revision {
+			return cluster.ErrRevision
+		}
+		return nil
+	})
+	return err
+}
+
 // change writes one change of a key, unless check objects to the revision that it has. The ttl
 // is that of a lease.
 func (l *link) change(ctx context.Context, key string, k kind, value []byte, ttl time.Duration, check func(held uint64) error) (uint64, error) {

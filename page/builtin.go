@@ -86,9 +86,11 @@ func hash(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// tight takes the space around a script's operators. No text in a script has one with spaces.
+// tight takes the space around a script's operators and brackets, and after some commas. No text in a script has one with spaces.
 var tight = strings.NewReplacer(" = ", "=", " => ", "=>", " + ", "+", " || ", "||", " && ", "&&", " ? ", "?", " : ", ":", " == ", "==", " != ", "!=",
-	" > ", ">", " < ", "<", " * ", "*", " / ", "/", " - ", "-")
+	" > ", ">", " < ", "<", " * ", "*", " / ", "/", " - ", "-",
+	"if (", "if(", "for (", "for(", ") {", "){", "{ ", "{", " }", "}", "} else ", "}else ", " else {", " else{",
+	", {", ",{", ", (", ",(", ", $", ",$", ", '", ",'", ", 0", ",0", ", 1", ",1", ", 2", ",2", ", 6", ",6")
 
 // bare reads an asset without what only its reader needs: indentation, empty lines, spaces around
 // operators, and comments, which stand on lines of their own.

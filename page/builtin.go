@@ -153,7 +153,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		numerals: w.numerals(),
 		notes: map[anteroom.Reason]string{
 			anteroom.ReasonPlaceLost:   e(w.Lost),
-			anteroom.ReasonSessionOver: e(w.Over),
+			anteroom.ReasonSessionOver: e(w.over()),
 			anteroom.ReasonUsed:        e(w.Used),
 			anteroom.ReasonBound:       e(w.Bound),
 		},

@@ -40,7 +40,7 @@ var more = sync.OnceValue(func() *extras {
 			"turn": w.Turn, "go": w.Arriving[0], "told": w.Told, "sound": w.Sound, "awake": w.Awake, "push": w.Push, "pushed": w.Pushed, "no_push": w.NoPush, "slower": w.Slower,
 			"notes": map[string]string{
 				anteroom.ReasonPlaceLost.String():   w.Lost,
-				anteroom.ReasonSessionOver.String(): w.Over,
+				anteroom.ReasonSessionOver.String(): w.over(),
 				anteroom.ReasonUsed.String():        w.Used,
 				anteroom.ReasonBound.String():       w.Bound,
 				anteroom.ReasonNotJoining.String():  w.Cookies,

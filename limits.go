@@ -68,6 +68,7 @@ const (
 	MaxHeaderBytes    = 32 << 10 // request line and headers
 	MaxHeaderLines    = 100      // more is 431
 	MaxTargetBytes    = 8 << 10  // more is 414
+	MaxAskBytes       = 512      // more of a target with a question of the waiting page, whose longest has a ticket
 	MaxLogoBytes      = 32 << 10 // of the built-in page
 	MaxLogoPixels     = 1000     // a side
 	MaxBodyUnadmitted = 64 << 10 // bytes read of a body before the page answers

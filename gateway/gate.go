@@ -73,7 +73,11 @@ func (x *exchange) gate() {
 			return
 		}
 		if rm.isUninvited(&x.decision) {
-			x.askCode("", page.Uninvited, false)
+			is := page.Uninvited
+			if v.Ticket.Accepted() { // an invitation is for one session
+				is = page.UninvitedAgain
+			}
+			x.askCode("", is, false)
 			return
 		}
 		x.turnAway(rm, false)

@@ -34,7 +34,7 @@ func (s *setup) checkTarget(r *http.Request) refusal {
 		}
 	}
 	target := r.RequestURI
-	if len(target) > anteroom.MaxTargetBytes {
+	if len(target) > anteroom.MaxTargetBytes && !isLongAsk(target) {
 		return refusal{http.StatusRequestURITooLong, "The address is too long", true}
 	}
 	switch {
@@ -63,6 +63,20 @@ func (s *setup) checkTarget(r *http.Request) refusal {
 		}
 	}
 	return refusal{}
+}
+
+// isLongAsk reports whether a target is too long only by a question of the waiting page: the page stands at whatever address it was
+// shown at, and asks there.
+func isLongAsk(target string) bool {
+	if len(target) > anteroom.MaxTargetBytes+anteroom.MaxAskBytes {
+		return false
+	}
+	path, query, _ := strings.Cut(target, "?")
+	rest := len(path)
+	if left := withoutAsk(query); left != "" {
+		rest += 1 + len(left)
+	}
+	return rest <= anteroom.MaxTargetBytes
 }
 
 // checkHeaders counts lines, bytes and cookies and deletes what a client may not say. The

@@ -177,7 +177,16 @@ func TestAnInvitationIsForOneSession(t *testing.T) {
 		if !isIn(ann) {
 			t.Fatal("the visitor is not in")
 		}
-		for _, wait := range []time.Duration{2 * time.Minute, time.Minute, 10 * time.Minute, time.Hour} {
+		const over = "Your session has ended."
+		p.pass(2 * time.Minute)
+		back := *ann
+		if rec := back.get("/cart"); !asks(rec) || !strings.Contains(rec.Body.String(), over) || strings.Contains(rec.Body.String(), "You have a new place") {
+			t.Errorf("the page does not say why it asks: %d %s", rec.Code, rec.Body)
+		}
+		if rec := p.guest().get("/cart"); !asks(rec) || strings.Contains(rec.Body.String(), over) {
+			t.Errorf("a visitor who is new hears of a session: %d %s", rec.Code, rec.Body)
+		}
+		for _, wait := range []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour} {
 			p.pass(wait)
 			for name, g := range map[string]*guest{"of the session": ann, "from before": &before} {
 				copied := *g

@@ -86,9 +86,28 @@ func hash(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// tight takes the space around a script's operators. No text in a script has one with spaces.
+// tight takes the space around operators and brackets, and after what separates, out of a script's code.
 var tight = strings.NewReplacer(" = ", "=", " => ", "=>", " + ", "+", " || ", "||", " && ", "&&", " ? ", "?", " : ", ":", " == ", "==", " != ", "!=",
-	" > ", ">", " < ", "<", " * ", "*", " / ", "/", " - ", "-")
+	" > ", ">", " < ", "<", " * ", "*", " / ", "/", " - ", "-",
+	"if (", "if(", "for (", "for(", ") {", "){", "{ ", "{", " }", "}", "} else ", "}else ", " else {", " else{", ", ", ",", "; ", ";", ": ", ":")
+
+// tighten does so with a line, whose strings stay.
+func tighten(line string) string {
+	var b strings.Builder
+	for line != "" {
+		begin := strings.IndexAny(line, `'"`)
+		if begin < 0 {
+			begin = len(line)
+		}
+		b.WriteString(tight.Replace(line[:begin]))
+		if line = line[begin:]; line != "" {
+			end := strings.IndexByte(line[1:], line[0]) + 2
+			b.WriteString(line[:end])
+			line = line[end:]
+		}
+	}
+	return b.String()
+}
 
 // bare reads an asset without what only its reader needs: indentation, empty lines, spaces around
 // operators, and comments, which stand on lines of their own.
@@ -104,7 +123,7 @@ func bare(name string) string {
 			continue
 		}
 		if strings.HasSuffix(name, ".js") {
-			line = tight.Replace(line)
+			line = tighten(line)
 		}
 		b.WriteString(line)
 		if !strings.HasSuffix(name, ".css") { // whose rules end with a brace
@@ -151,7 +170,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		numerals: w.numerals(),
 		notes: map[anteroom.Reason]string{
 			anteroom.ReasonPlaceLost:   e(w.Lost),
-			anteroom.ReasonSessionOver: e(w.Over),
+			anteroom.ReasonSessionOver: e(w.over()),
 			anteroom.ReasonUsed:        e(w.Used),
 			anteroom.ReasonBound:       e(w.Bound),
 		},

@@ -18,6 +18,7 @@ const (
 	InviteUnchecked                   // nobody could say
 	InviteLimited                     // too many wrong codes came from the visitor's address
 	InviteForgetful                   // the browser keeps no cookies, so the code was not spent
+	UninvitedAgain                    // nothing was entered, and the visitor's session has ended
 )
 
 // inviteStyle is what page.css has no room for, which is counted.
@@ -30,8 +31,10 @@ func AppendInvite(dst []byte, v View, query, code string, is Invitation, placed 
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
 	note, described := "", ""
-	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteLimited: w.TryLater, InviteForgetful: w.Cookies}[is]; text != "" {
+	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteLimited: w.TryLater, InviteForgetful: w.Cookies, UninvitedAgain: ""}[is]; text != "" {
 		note, described = `<p class="note" id="why" role="alert">`+e(text)+`</p>`, ` aria-invalid="true" aria-describedby="why"`
+	} else if is == UninvitedAgain {
+		note = `<p class="note">` + e(w.Over[0]) + `</p>`
 	}
 	said, enter, back, script := w.Invitation, w.Enter, "", `<script>`+library().leave+`</script>`
 	if placed {

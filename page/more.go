@@ -37,10 +37,10 @@ var more = sync.OnceValue(func() *extras {
 	for _, language := range anteroom.Languages {
 		w := wordsOf(language)
 		raw, err := json.Marshal(map[string]any{
-			"turn": w.Turn, "told": w.Told, "sound": w.Sound, "awake": w.Awake, "push": w.Push, "pushed": w.Pushed, "no_push": w.NoPush, "slower": w.Slower,
+			"turn": w.Turn, "go": w.Arriving[0], "told": w.Told, "sound": w.Sound, "awake": w.Awake, "push": w.Push, "pushed": w.Pushed, "no_push": w.NoPush, "slower": w.Slower,
 			"notes": map[string]string{
 				anteroom.ReasonPlaceLost.String():   w.Lost,
-				anteroom.ReasonSessionOver.String(): w.Over,
+				anteroom.ReasonSessionOver.String(): w.over(),
 				anteroom.ReasonUsed.String():        w.Used,
 				anteroom.ReasonBound.String():       w.Bound,
 				anteroom.ReasonNotJoining.String():  w.Cookies,

@@ -20,7 +20,7 @@ const ReplaceField = "replace"
 const linkShown = 9 * time.Minute
 
 // moveStyle is what page.css has no room for.
-const moveStyle = `svg.code{display:block;width:100%;max-width:17rem;height:auto;margin:0 auto 1rem;background:#fff;border-radius:.5rem}.link{font-size:.8125rem;overflow-wrap:anywhere}`
+const moveStyle = `svg.code{display:block;width:100%;max-width:17rem;height:auto;margin:0 auto 1rem;background:#fff;border-radius:.5rem}svg.fine{max-width:none}.link{font-size:.8125rem;overflow-wrap:anywhere}`
 
 // AppendMoving appends the page that shows a link for another device, as text and as a QR code, without compression. query is that of the
 // address at which the visitor waits, not escaped yet. This page and the next three work without script, and have the policy [LeavePolicy].
@@ -40,8 +40,12 @@ func codeOf(link, name string) string {
 	}
 	const border = 4 // of light modules, without which no reader finds it
 	size := strconv.Itoa(code.Size + 2*border)
+	class := "code"
+	if code.Size > 97 { // its modules would be too small for the camera of a phone
+		class = "code fine"
+	}
 	var b strings.Builder
-	b.WriteString(`<svg class="code" role="img" aria-label="` + name + `" viewBox="0 0 ` + size + ` ` + size + `" shape-rendering="crispEdges"><path d="`)
+	b.WriteString(`<svg class="` + class + `" role="img" aria-label="` + name + `" viewBox="0 0 ` + size + ` ` + size + `" shape-rendering="crispEdges"><path d="`)
 	for y := range code.Size {
 		for x := 0; x < code.Size; x++ {
 			from := x

@@ -18,7 +18,7 @@ func TestGoldenMoves(t *testing.T) {
 		for name, page := range map[string][]byte{
 			"moving":    AppendMoving(nil, v, "id=5&x=%3Cb", link),
 			"streaming": AppendMoving(nil, View{Language: language, Decision: anteroom.Decision{Stream: true, Refresh: 5 * time.Second}}, "id=5&x=%3Cb", link),
-			"long":      AppendMoving(nil, v, "", link+strings.Repeat("x", 800)),
+			"long":      AppendMoving(nil, v, "", link+strings.Repeat("x", 3000)),
 			"arriving":  AppendArriving(nil, v, "id=5&x=%3Cb", "6927f0a0.AbC-_9", false, false),
 			"replacing": AppendArriving(nil, v, "", "6927f0a0.AbC-_9", true, true),
 			"moved":     AppendMoved(nil, v, "id=5&x=%3Cb"),
@@ -28,9 +28,23 @@ func TestGoldenMoves(t *testing.T) {
 			if found := Barriers(string(page)); len(found) > 0 {
 				t.Errorf("%s: %v", name, found)
 			}
-			if strings.Contains(string(page), `<svg class="code"`) != (name == "moving" || name == "streaming") {
+			if strings.Contains(string(page), `<svg class="code`) != (name == "moving" || name == "streaming") {
 				t.Errorf("%s: a code where there is none, or none", name)
 			}
+		}
+	}
+}
+
+// An address with a long query has a code too, as large as the page allows.
+func TestLongLinksHaveACode(t *testing.T) {
+	for length, class := range map[int]string{800: `<svg class="code"`, 2300: `<svg class="code fine"`, 2953: `<svg class="code fine"`} {
+		link := "https://shop.example.com/?" + strings.Repeat("x", length-26)
+		page := string(AppendMoving(nil, View{}, "", link))
+		if !strings.Contains(page, class) {
+			t.Errorf("%d bytes: no %s", length, class)
+		}
+		if len(page) > 160<<10 {
+			t.Errorf("%d bytes of link make a page of %d", length, len(page))
 		}
 	}
 }

@@ -80,7 +80,7 @@ type words struct {
 	SignIn saying `json:"sign_in"` // the page that asks to sign in; its button has the first line
 
 	Lost    string `json:"lost"`
-	Over    string `json:"over"`
+	Over    saying `json:"over"` // the session; and there is a new place
 	Used    string `json:"used"`
 	Bound   string `json:"bound"`
 	Slower  string `json:"slower"`
@@ -109,6 +109,14 @@ type words struct {
 	GroupFrom int `json:"group_from"`
 	// Lakh groups by two above the thousands.
 	Lakh bool `json:"lakh"`
+}
+
+// over is both sentences of Over. Chinese and Japanese have no space between two.
+func (w *words) over() string {
+	if strings.HasSuffix(w.Over[0], "。") {
+		return w.Over[0] + w.Over[1]
+	}
+	return w.Over[0] + " " + w.Over[1]
 }
 
 func (w *words) sayings() [numStates]saying {

@@ -97,9 +97,6 @@ func add(all []string, f func(string) string) []string {
 // pathOf cuts the path out of a request target. The authority of an absolute form must be
 // the host, unless host is empty.
 func pathOf(host, target string) (string, error) {
-	if len(target) > anteroom.MaxTargetBytes {
-		return "", badTarget("it has more than 8 KiB")
-	}
 	p := target
 	if !strings.HasPrefix(target, "/") {
 		scheme, rest, found := strings.Cut(target, "://")
@@ -120,6 +117,9 @@ func pathOf(host, target string) (string, error) {
 	}
 	if i := strings.IndexByte(p, '?'); i >= 0 {
 		p = p[:i]
+	}
+	if len(p) > anteroom.MaxTargetBytes {
+		return "", badTarget("its path has more than 8 KiB")
 	}
 	return p, nil
 }

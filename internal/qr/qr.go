@@ -1,14 +1,16 @@
-// Package qr draws QR codes (ISO/IEC 18004) of addresses: bytes, error correction level L, versions 1 to 20, always mask 0. A reader takes
+// Package qr draws QR codes (ISO/IEC 18004) of addresses: bytes, error correction level L, versions 1 to 40, always mask 0. A reader takes
 // any mask; choosing one matters for print and for texts with patterns.
 package qr
 
 // most is the longest text, in bytes.
-const most = 858
+const most = 2953
 
 // Of level L, by version: error correction codewords of a block, and blocks.
 var (
-	corrections = [...]int{0, 7, 10, 15, 20, 26, 18, 20, 24, 30, 18, 20, 24, 26, 30, 22, 24, 28, 30, 28, 28}
-	blocks      = [...]int{0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 4, 6, 6, 6, 6, 7, 8}
+	corrections = [...]int{0, 7, 10, 15, 20, 26, 18, 20, 24, 30, 18, 20, 24, 26, 30, 22, 24, 28, 30, 28, 28,
+		28, 28, 30, 30, 26, 28, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30}
+	blocks = [...]int{0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 4, 6, 6, 6, 6, 7, 8,
+		8, 9, 9, 10, 12, 12, 12, 13, 14, 15, 16, 17, 18, 19, 19, 20, 21, 22, 24, 25}
 )
 
 // Code is a square of modules.

@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -244,5 +248,64 @@ func TestPageInAMovingLineKeepsItsCookie(t *testing.T) {
 	}
 	if got := b.reference(); got != place {
 		t.Errorf("the place was %s, and is %s", place, got)
+	}
+}
+
+// The address leads to a download, which leaves the browser where it is: the page asks no more, and offers the address again.
+func TestTurnThatLeadsToADownloadCanBeTakenAgain(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	g.origin.add(t, "tickets.zip", "PK\x03\x04\x00\x00") // which no browser shows
+	inside := newVisitor(t, g).enter()
+	b := open(t)
+	address := g.url("/files/tickets.zip?color=red#top")
+	b.visit(address)
+	b.waits()
+	dir := t.TempDir()
+	do(b, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
+		BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID})
+	inside.leave()
+	b.becomes(40*time.Second, `document.querySelector('#turn a')`)
+	if got := eval[string](b, `document.querySelector('#turn a').href`); got != address {
+		t.Errorf("the page offers %s, want %s", got, address)
+	}
+	if got := b.text("#turn"); got != "It’s your turnContinue here" {
+		t.Errorf("the page says %q", got)
+	}
+	questions := func() int {
+		return len(b.asked(func(r request) bool { return strings.Contains(r.url, "__anteroom=") }))
+	}
+	before := questions()
+	saved := func() string {
+		if got, err := os.ReadFile(filepath.Join(dir, "tickets.zip")); err != nil || !strings.HasPrefix(string(got), "PK") {
+			return fmt.Sprintf("the browser has saved %q: %v", got, err)
+		}
+		return ""
+	}
+	eventually(t, 20*time.Second, saved)
+	if err := os.Remove(filepath.Join(dir, "tickets.zip")); err != nil {
+		t.Fatal(err)
+	}
+	b.try(`document.querySelector('#turn a').click()`)
+	eventually(t, 20*time.Second, saved)
+	if n := questions(); n != before {
+		t.Errorf("the page goes on asking: %d questions, %d before", n, before)
+	}
+}
+
+// Pages on which nothing changes have the script too.
+func TestScriptOfAClosedRoomsPageHasNoFault(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat+"    queueing_method: reject\n")
+	b := open(t)
+	do(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+		Source: `faults = []; addEventListener('error', e => faults.push(e.message))`})
+	b.visit(g.url("/"))
+	b.waits()
+	if got := b.text("h1"); got != "Not available right now" {
+		t.Errorf("heading: %q", got)
+	}
+	if got := eval[[]string](b, "faults"); len(got) > 0 {
+		t.Errorf("the page's script: %q", got)
 	}
 }

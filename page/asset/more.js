@@ -131,5 +131,16 @@ turn()
 tick()
 look()
 }
-return {words, arm, turn, offer}
+// The way in has led to a download, to nothing that a browser shows, or to an answer that takes long: the visitor may try again.
+// A form is not sent twice. A page that comes back from the browser's cache may wait again.
+const stays = here => {
+if (window.onward || doc.title[0] != '✓') return
+const a = doc.createElement('a')
+a.href = here()
+a.textContent = words.go
+// A link to an address with a fragment, on the page at that address, loads nothing.
+a.onclick = () => { if (a.hash && a.href == location.href) location.reload() }
+$('turn').append(doc.createElement('br'), a)
+}
+return {words, arm, turn, offer, stays}
 }

@@ -5,7 +5,7 @@ const doc = document, $ = id => doc.getElementById(id), lang = doc.documentEleme
 const words = JSON.parse($('words').textContent)
 let now = JSON.parse($('status').textContent)
 const note = $('note'), tell = $('tell'), title = doc.title.replace(/^\(.*?\) /, '')
-let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt, saidAhead, rests, notify
+let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt, saidAhead, rests, notify, mute, pulse
 
 // Words and numbers, as facts.go says them.
 const put = (text, value) => text.replace('{}', value)
@@ -24,7 +24,7 @@ const warn = value => { text('note', value); note.hidden = !value }
 const store = (key, value) => { try { return value ? sessionStorage[key] = value : sessionStorage[key] } catch (e) {} }
 
 // What few visitors need is a file of its own.
-const rest = (use, otherwise) => (rests = rests || new Promise((ok, fail) => {
+const rest = (use, otherwise = () => {}) => (rests = rests || new Promise((ok, fail) => {
 const folder = '/.well-known/anteroom/page/' + words.rest + '/', e = doc.createElement('script')
 e.src = folder + 'more.js'
 e.integrity = 'sha256-' + words.rest + '='
@@ -32,7 +32,7 @@ e.onerror = fail
 e.onload = () => ok(anteroomMore(folder, enter, store, ask))
 doc.head.append(e)
 })).then(use, otherwise)
-const remark = reason => rest(m => warn(told = m.words.notes[reason] || m.words.slower), () => {})
+const remark = reason => rest(m => warn(told = m.words.notes[reason] || m.words.slower))
 
 const show = s => {
 if (s.reason != now.reason && /lost|over|used|bound/.test(s.reason) || now.hi && s.lo > now.hi) remark(s.reason)
@@ -56,6 +56,8 @@ text('ref', s.ref)
 $('ref').parentNode.hidden = !s.ref
 text('last-updated', clock(s.at, '2-digit'))
 doc.title = (s.hi && s.hi <= 86400 ? '(' + span(s.hi / 60) + ') ' : '') + title
+// A page on which nothing changes has neither.
+if (!tell) return
 // Read aloud: nothing at first, then changes, at most one a minute unless it moves fast.
 const line = window.during && during(s, span, title, here) || (s.ahead == null ? '' : $('ahead-label').textContent + ': ' + num(s.ahead) + '. ') + $('wait-label').textContent + ': ' + wait(s), t = Date.now()
 if (!saidAt || line != said && (t - saidAt > 6e4 || t - saidAt > 1e4 && Math.abs(s.ahead - saidAhead) * 10 >= saidAhead)) {
@@ -86,6 +88,8 @@ doc.title = '✓ ' + words.turn
 text('turn', words.turn)
 if (notify) notify.turn()
 again()
+// Where the address shows nothing, as a download, this page stays.
+setTimeout(() => rest(m => m.stays(here)), 1e4)
 }
 // A page in the background is offered the turn: nobody would see the session begin.
 const go = s => {
@@ -130,7 +134,7 @@ if (r.status >= 400) throw r
 go()
 } else {
 const s = await r.json()
-if (!s.state && !s.admitted) throw s
+if (!s.state && !s.admitted) throw r
 take(s)
 if (channel) channel.postMessage(s)
 later(Math.max(s.refresh, s.refresh && after), 0)
@@ -150,12 +154,13 @@ const channel = now.ref && window.BroadcastChannel && new BroadcastChannel('ante
 if (channel) channel.onmessage = e => { take(e.data); later(e.data.refresh * 1.3, 2) }
 
 // The stream, near the front, held by one tab. Where none is to be had (204), not again soon.
-let mute
 const listen = () => {
 if (source || gone || !now.stream || !window.EventSource || Date.now() < mute) return
 const open = () => new Promise(done => {
 let heard
 source = new EventSource(ask('stream'))
+// Two silences of what the server sends every 15 seconds: the stream is dead, which the browser may not know for long.
+const beat = source.onmessage = () => { clearTimeout(pulse); pulse = setTimeout(source.onerror, 3e4) }
 source.addEventListener('place', e => {
 heard = 1
 const s = JSON.parse(e.data)
@@ -165,12 +170,14 @@ later(1, 0)
 })
 source.addEventListener('go', e => { const s = JSON.parse(e.data); if (channel) channel.postMessage(s); go(s) })
 source.onerror = () => {
+clearTimeout(pulse)
 source.close()
 source = 0
 if (!heard) mute = Date.now() + 6e4
 done()
 later(heard ? 1 : now.refresh, Math.random() * 4)
 }
+beat()
 })
 if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {ifAvailable: true}, lock => lock && open()).catch(open)
 else open()
@@ -178,7 +185,7 @@ else open()
 
 show(now)
 if (!now.refresh || !window.fetch || !window.AbortController) return
-const arm = () => rest(m => (notify = m).arm(), () => {})
+const arm = () => rest(m => (notify = m).arm())
 tell.hidden = 0
 // Whatever comes of it, and where there are none: the tab tells.
 tell.onclick = async () => { try { await Notification.requestPermission() } catch (e) {} arm() }

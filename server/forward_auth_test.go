@@ -1,9 +1,12 @@
 package server
 
 import (
+	"encoding/binary"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // asks is a question of nginx about a visitor's request.
@@ -52,4 +55,51 @@ func TestForwardAuthListener(t *testing.T) {
 	if line := r.log.await(t, mark, "restart"); !strings.Contains(line, "listen") {
 		t.Errorf("without the listener: %s", line)
 	}
+}
+
+// A proxy that hangs and reads nothing more over HTTP/2, with answers under way, holds its connection and what it has asked for no
+// longer than some verdictTime: no stream of the connection can end, so it is never idle.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	r := startServer(t, "forward_auth: {listen: \"127.0.0.1:00\"}\n"+strings.Replace(oneRoom, "total_active_users: 1", "custom_page_html: \""+strings.Repeat("wait ", 20000)+"\", queue_all: true, total_active_users: 1", 1))
+	c, err := net.Dial("tcp", r.s.Addresses().ForwardAuth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
+		head := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:]
+		return append(binary.BigEndian.AppendUint32(append(head, kind, flags), stream), payload...)
+	}
+	var question []byte // in the plainest HPACK
+	for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":path", "/check/envoy/"}, {":authority", "shop.example.com"}, {"accept", "text/html"}, {"x-forwarded-proto", "http"}, {"x-envoy-external-address", "192.0.2.7"}} {
+		question = append(append(question, 0, byte(len(h[0]))), h[0]...)
+		question = append(append(question, byte(len(h[1]))), h[1]...)
+	}
+	const settings, ping, windowUpdate, headers = 4, 6, 8, 1
+	out := append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(settings, 0, 0, []byte{0, 4, 0x7f, 0xff, 0xff, 0xff})...) // as much as there is of each answer
+	out = append(out, frame(windowUpdate, 0, 0, []byte{0x7f, 0, 0, 0})...)
+	for i := range 200 {
+		out = append(out, frame(headers, 5, uint32(2*i+1), question)...)
+	}
+	if _, err := c.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	asked, over := time.Now(), time.After(3*verdictTime)
+	tick := time.NewTicker(time.Second / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			t.Fatalf("the connection is still there after %v", time.Since(asked))
+		case <-tick.C:
+		}
+		if _, err := c.Write(frame(ping, 0, 0, make([]byte, 8))); err != nil {
+			break
+		}
+	}
+	t.Logf("ended after %v", time.Since(asked))
 }

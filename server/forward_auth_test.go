@@ -1,9 +1,13 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/binary"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,13 +73,49 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	unread(t, c, 3*verdictTime, [][2]string{{":method", "GET"}, {":scheme", "http"}, {":path", "/check/envoy/"}, {":authority", "shop.example.com"}, {"accept", "text/html"},
+		{"x-forwarded-proto", "http"}, {"x-envoy-external-address", "192.0.2.7"}})
+}
+
+// The same at the admin address, where files of the dashboard are for everybody.
+func TestFilesOfTheDashboardThatNobodyReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	r := prepareServer(t, "")
+	writeCertificate(t, r.dir, "ops", 1, "ops.example.com")
+	r.write(listenAnywhere + "admin_tls: {cert: ops.pem, key: ops.key}\nrooms: []\n")
+	r.start()
+	to := &tls.Config{InsecureSkipVerify: true}
+	res, err := (&http.Transport{DisableKeepAlives: true, TLSClientConfig: to.Clone()}).RoundTrip(httptest.NewRequest("GET", "https://"+r.s.Addresses().Admin+"/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	script := regexp.MustCompile(`/assets/dashboard-\w+\.js`).FindString(string(page))
+	if err != nil || script == "" {
+		t.Fatal(err, res.Status)
+	}
+	to.NextProtos = []string{"h2"}
+	c, err := tls.Dial("tcp", r.s.Addresses().Admin, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unread(t, c, 50*time.Second, [][2]string{{":method", "GET"}, {":scheme", "https"}, {":path", script}, {":authority", "ops.example.com"}})
+}
+
+// unread asks many times over HTTP/2, reads nothing, and expects that the connection ends.
+func unread(t *testing.T, c net.Conn, within time.Duration, fields [][2]string) {
+	t.Helper()
 	defer c.Close()
 	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
 		head := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:]
 		return append(binary.BigEndian.AppendUint32(append(head, kind, flags), stream), payload...)
 	}
 	var question []byte // in the plainest HPACK
-	for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":path", "/check/envoy/"}, {":authority", "shop.example.com"}, {"accept", "text/html"}, {"x-forwarded-proto", "http"}, {"x-envoy-external-address", "192.0.2.7"}} {
+	for _, h := range fields {
 		question = append(append(question, 0, byte(len(h[0]))), h[0]...)
 		question = append(append(question, byte(len(h[1]))), h[1]...)
 	}
@@ -88,7 +128,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	if _, err := c.Write(out); err != nil {
 		t.Fatal(err)
 	}
-	asked, over := time.Now(), time.After(3*verdictTime)
+	asked, over := time.Now(), time.After(within)
 	tick := time.NewTicker(time.Second / 2)
 	defer tick.Stop()
 	for {

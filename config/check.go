@@ -115,7 +115,7 @@ func (l *loader) checkSignIn(c *SignIn) {
 		l.At("sign_in.url", field.Quote(c.URL)+" is not the URL of the dashboard", "like https://anteroom.example.com, without a path")
 	}
 	if c.ClientSecretFile != "" {
-		if text, ok := l.Read("sign_in.client_secret_file", c.ClientSecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
+		if text, ok := l.readSecret("sign_in.client_secret_file", c.ClientSecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
 			l.At("sign_in.client_secret_file", "is empty", "put the secret into it, or leave the key out for a public client")
 		}
 	}
@@ -165,7 +165,7 @@ func (l *loader) checkAWS(all []AWS) {
 			if len(c.RedirectURIs) > 0 {
 				l.At(path+".client_secret_file", "is missing", "a file with the secret of the relying party")
 			}
-		} else if text, ok := l.Read(path+".client_secret_file", c.ClientSecretFile, 1<<12); ok && len(strings.TrimSpace(string(text))) < 16 {
+		} else if text, ok := l.readSecret(path+".client_secret_file", c.ClientSecretFile, 1<<12); ok && len(strings.TrimSpace(string(text))) < 16 {
 			l.At(path+".client_secret_file", "holds fewer than 16 characters", "make one with: openssl rand -hex 32")
 		} else if len(c.RedirectURIs) == 0 {
 			l.At(path+".redirect_uris", "is missing", "the URLs to which the adapter may send visitors back")
@@ -207,7 +207,7 @@ func (l *loader) checkQueueIt(c *Config) {
 		if q.SecretFile == "" {
 			continue
 		}
-		if text, ok := l.Read(path+".secret_file", q.SecretFile, 1<<12); ok && len(strings.TrimSpace(string(text))) < 16 {
+		if text, ok := l.readSecret(path+".secret_file", q.SecretFile, 1<<12); ok && len(strings.TrimSpace(string(text))) < 16 {
 			l.At(path+".secret_file", "holds fewer than 16 characters", "use the secret key of your connectors, or make one with: openssl rand -hex 36")
 		}
 	}
@@ -237,7 +237,7 @@ func (l *loader) checkFastly(c *Config) {
 			l.At(path+".since", field.Quote(f.Since)+" is not a time", "write it like 2026-11-27T10:00:00Z")
 		}
 		if f.SecretFile != "" {
-			l.Read(path+".secret_file", f.SecretFile, 1<<16)
+			l.readSecret(path+".secret_file", f.SecretFile, 1<<16)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func (l *loader) checkChallenge(c *Challenge) {
 	if c.SecretFile == "" {
 		return
 	}
-	if text, ok := l.Read("challenge.secret_file", c.SecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
+	if text, ok := l.readSecret("challenge.secret_file", c.SecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
 		l.At("challenge.secret_file", "is empty", "put the secret into it")
 	}
 }
@@ -335,7 +335,7 @@ func (l *loader) checkTLS(t TLS) {
 // checkPair reads a certificate and its key.
 func (l *loader) checkPair(path, certFile, keyFile string) {
 	cert, okCert := l.Read(path+".cert", certFile, 1<<20)
-	key, okKey := l.Read(path+".key", keyFile, 1<<20)
+	key, okKey := l.readSecret(path+".key", keyFile, 1<<20)
 	if !okCert || !okKey {
 		return
 	}

@@ -2,7 +2,9 @@ package config
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -123,6 +125,8 @@ func (l *loader) checkCluster(c *Cluster) {
 			l.At("cluster.cores", fmt.Sprintf("does not name this core's own %s", field.Quote(c.Listen)), "the same list on each core, with cluster.listen among it")
 		}
 	}
+	l.warnOfMode("cluster.nats.credentials", c.NATS.Credentials)
+	l.warnOfMode("cluster.nats.shared_credentials", c.NATS.SharedCredentials)
 	l.checkClusterTrust(c)
 }
 
@@ -159,7 +163,26 @@ func (l *loader) checkClusterTrust(c *Cluster) {
 	}
 }
 
-// checkMode refuses a secret that other users of this machine can read. The file's group may read it:
+// readSecret is Read for a file with a secret. One that other users of this machine can read is warned of only: such files
+// were accepted before, and an installation has to start again after an upgrade.
+func (l *loader) readSecret(path, name string, most int64) ([]byte, bool) {
+	text, ok := l.Read(path, name, most)
+	if ok {
+		l.warnOfMode(path, name)
+	}
+	return text, ok
+}
+
+func (l *loader) warnOfMode(path, name string) {
+	if l.o.Open != nil {
+		return
+	}
+	if err := checkMode(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.Warn(path, err.Error(), "")
+	}
+}
+
+// checkMode returns an error for a secret that other users of this machine can read. The file's group may read it:
 // so mount Kubernetes and systemd the secrets of services. Windows has no such modes.
 func checkMode(name string) error {
 	info, err := os.Stat(name)

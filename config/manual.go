@@ -30,6 +30,8 @@ Start the file with this line for help in editors:
 - If you rename a room or an event, it becomes a new one, and its visitors start over.
 - **Durations** are numbers with a unit: ` + "`500ms`, `30s`, `5m`, `2h`" + `.
 - **Paths** in the file are relative to the file, others to the working directory.
+- **Secrets** and private keys are in files of their own. One that others than its owner and group can read gets a warning, in the log and from
+  ` + "`anteroom validate`" + `; the secret of a cluster is refused.
 - A list with one member may be written without brackets. Anchors, aliases and ` + "`<<`" + ` work.
 
 `)

@@ -50,6 +50,7 @@ func (s *Server) adminServer() *http.Server {
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       60 * time.Second,
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: 20 * time.Second}, // the WriteTimeout is of streams there, as for forwardAuthServer
 		MaxHeaderBytes:    anteroom.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}

@@ -273,8 +273,11 @@ func (s *Server) forwardAuthServer(cfg config.Config) *h1.Server {
 		ReadTimeout:       verdictTime,
 		WriteTimeout:      verdictTime,
 		IdleTimeout:       verdictIdle,
-		MaxHeaderBytes:    2 * anteroom.MaxHeaderBytes, // the visitor's, with the address once more
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// Over HTTP/2 the WriteTimeout is of streams, and ends none while the connection takes nothing. What the kernel takes as its
+		// buffer grows counts as progress, twice or so.
+		HTTP2:          &http.HTTP2Config{WriteByteTimeout: verdictTime / 3},
+		MaxHeaderBytes: 2 * anteroom.MaxHeaderBytes, // the visitor's, with the address once more
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
@@ -118,7 +120,7 @@ func roomChanges(r *Room, zone *Zone) []Change {
 			if mine.ID == "" {
 				return errNotMade
 			}
-			return c.Do(ctx, http.MethodPut, mine.path(zone)+"/rules", nil, rules, nil)
+			return blameRule(c.Do(ctx, http.MethodPut, mine.path(zone)+"/rules", nil, rules, nil), rules)
 		}}
 		for i := range max(len(mine.Rules), len(rules)) {
 			var was, is any
@@ -135,6 +137,26 @@ func roomChanges(r *Room, zone *Zone) []Change {
 		out = append(out, change)
 	}
 	return out
+}
+
+// blameRule puts before an answer that refuses a room's rules which of them it is about. They are one list, so none of them is written;
+// written without the one that is refused, what it keeps out of the queue would wait, and nobody would be told.
+func blameRule(err error, rules []Object) error {
+	no, ok := errors.AsType[*client.Error](err)
+	if !ok || len(no.Problems) == 0 {
+		return err
+	}
+	number, _, _ := strings.Cut(strings.TrimPrefix(no.Problems[0].Source.Pointer, "/"), "/")
+	i, bad := strconv.Atoi(number)
+	if bad != nil || i < 0 || i >= len(rules) {
+		return err
+	}
+	which := fmt.Sprintf("rule %d of %d", i+1, len(rules))
+	if name, _ := rules[i]["description"].(string); name != "" {
+		which += fmt.Sprintf(" (%q)", name)
+	}
+	return &anteroom.Error{Kind: anteroom.KindOf(err), Err: err, Msg: fmt.Sprintf("none of the room's rules was written, because %s cannot be used here: %s; "+
+		"change that rule where it comes from, or write the room's rules here yourself, in the dashboard or with the API", which, strings.TrimPrefix(err.Error(), "["+number+"]."))}
 }
 
 // create sends an object and returns its id.

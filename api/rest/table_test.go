@@ -171,6 +171,38 @@ func TestAccountsComeAlong(t *testing.T) {
 	}
 }
 
+// A rule that only the other system knows is named as people know it, with what to do; the room comes without any of its rules.
+func TestARuleThatCannotComeAlongIsNamed(t *testing.T) {
+	from, to := open(t), open(t)
+	zone := from.ask(t, "POST", "/zones", `{"name":"example.com"}`).Result.(map[string]any)["id"].(string)
+	if made := from.ask(t, "POST", "/zones/"+zone+"/waiting_rooms", `{"name":"sale","host":"shop.example.com","path":"/shop","total_active_users":300,"new_users_per_minute":200}`); made.Status != 200 {
+		t.Fatal(made.Text)
+	}
+	_, all := from.inventory(t)
+	all.Zones[0].Rooms[0].Rules = []inventory.Object{
+		{"action": "bypass_waiting_room", "expression": "ip.src in {192.0.2.0/24}", "description": "office", "enabled": true},
+		{"action": "bypass_waiting_room", "expression": "cf.bot_management.score gt 30", "description": "humans", "enabled": true},
+		{"action": "bypass_waiting_room", "expression": "http.request.uri.path eq \"/health\"", "description": "health", "enabled": true},
+	}
+	to.ask(t, "POST", "/zones", `{"name":"example.com"}`)
+	target, there := to.inventory(t)
+	var failed []string
+	for _, ch := range inventory.Changes(all, there) {
+		if err := ch.Apply(t.Context(), target); err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	want := "rules example.com/sale: none of the room's rules was written, because rule 2 of 3 (\"humans\") cannot be used here: " +
+		"expression: \"cf.bot_management.score\" is not available to waiting rooms at character 1 (cf.client.bot tells verified crawlers); " +
+		"change that rule where it comes from, or write the room's rules here yourself, in the dashboard or with the API"
+	if len(failed) != 1 || failed[0] != want {
+		t.Errorf("%q\nwant %q", failed, want)
+	}
+	if _, there = to.inventory(t); len(there.Zones) != 1 || len(there.Zones[0].Rooms) != 1 || len(there.Zones[0].Rooms[0].Rules) != 0 {
+		t.Errorf("what has come: %+v", there.Zones)
+	}
+}
+
 // A room and an event with every setting of the table go to another Anteroom, and into a file, and
 // lose nothing.
 func TestEverySettingComesAlong(t *testing.T) {

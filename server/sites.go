@@ -46,7 +46,8 @@ func (x sites) alone(ctx context.Context, what, leaves string) (done func(), err
 	}
 	space, site := x.s.link.Site(), x.s.link.Health().SiteName
 	life := changingWithin + x.s.Config().Timeouts.DrainDelay
-	value := strings.Join([]string{leaves, what, rand.Text()}, "\n")
+	seen, _ := x.s.node.Cluster(ctx)
+	value := strings.Join([]string{leaves, what + ", sent to " + seen.Node, rand.Text()}, "\n")
 	hold := func(revision uint64) func() {
 		return func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doneWithin)

@@ -3,6 +3,7 @@ package manage
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -35,7 +36,11 @@ func (m *Manager) Follow(ctx context.Context) error {
 		}
 	})
 	for swept := time.Now(); ; {
-		err := m.awaitRecord(inner, m.State().seq+1, anchor, swept.Add(sweepEvery))
+		until := swept.Add(sweepEvery)
+		if m.fromCopy(inner) {
+			until = time.Now().Add(followAgain)
+		}
+		err := m.awaitRecord(inner, m.State().seq+1, anchor, until)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -88,6 +93,48 @@ func (m *Manager) catchUpNow(ctx context.Context) error {
 	defer m.unlock()
 	_, err := m.catchUp(ctx)
 	return err
+}
+
+// fromCopy reports whether what is in force was read from a copy, and the store has not been reached since. Once it has, everything is
+// read again if the copy had what is not in the store: no record says so.
+func (m *Manager) fromCopy(ctx context.Context) bool {
+	if m.lock(ctx) != nil {
+		return true
+	}
+	defer m.unlock()
+	if m.copied == nil {
+		return false
+	}
+	if !m.cfg.Link.Health().Shared.OK {
+		return true
+	}
+	held, err := m.cfg.Link.Keys(ctx, keyPrefix)
+	if err != nil {
+		return true
+	}
+	there := map[string]bool{}
+	for _, key := range held {
+		there[key] = true
+	}
+	if !slices.ContainsFunc(m.copied, func(key string) bool { return !there[key] }) {
+		m.copied = nil
+		return false
+	}
+	was := m.copied
+	a, err := m.reload(ctx)
+	if err == nil {
+		var finish func(bool)
+		if finish, err = m.prepare(ctx, a.next); err == nil {
+			finish(true)
+			m.put(a.next)
+			m.pending = a.writes
+		}
+	}
+	if err != nil {
+		m.copied = was
+		m.log.Error("what was deleted while this node was away stays in force until everything can be read again", "error", err)
+	}
+	return m.copied != nil
 }
 
 // catchUp puts the records in force that others have made, and reports whether there were any.

@@ -408,6 +408,38 @@ func TestNodeThatIsCut(t *testing.T) {
 	}
 }
 
+// TestStartFromACopyThatIsOld: it has a document that was deleted, and no record says so any more.
+func TestStartFromACopyThatIsOld(t *testing.T) {
+	bubble(t, func(t *testing.T, w *memlink.World) {
+		ctx, cfg := t.Context(), Config{FirstToken: envToken}
+		a, first := join(t, w, "dublin", "a", cfg), join(t, w, "sydney", "b", cfg)
+		defer a.leave()
+		gone := must[anteroom.Zone](t)(a.CreateZone(ctx, root, "gone.example.com")).ID
+		kept := must[anteroom.Zone](t)(a.CreateZone(ctx, root, "example.com")).ID
+		synctest.Wait()
+		w.CutSite("sydney", memlink.Both)
+		first.leave()
+		b := join(t, w, "sydney", "c", cfg)
+		defer b.leave()
+		if err := a.link.Delete(ctx, zonePrefix+string(gone)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * followAgain)
+		if _, ok := b.State().ZoneNamed("gone.example.com"); !ok {
+			t.Error("a node that starts without touch has forgotten a zone")
+		}
+		w.CutSite("sydney", memlink.None)
+		time.Sleep(3 * followAgain)
+		synctest.Wait()
+		if _, ok := b.State().ZoneNamed("gone.example.com"); ok {
+			t.Error("what was deleted stays in force")
+		}
+		if z, ok := b.State().ZoneNamed("example.com"); !ok || z.ID != kept {
+			t.Error("what was not deleted is gone")
+		}
+	})
+}
+
 // TestFollowerThatMissedRecords: the log was cut while it was away.
 func TestFollowerThatMissedRecords(t *testing.T) {
 	bubble(t, func(t *testing.T, w *memlink.World) {

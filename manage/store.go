@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -377,6 +378,7 @@ func (m *Manager) load(ctx context.Context) (*State, error) {
 
 // loadOnce is load, if nobody else writes. A state with an error beside it says how far it came.
 func (m *Manager) loadOnce(ctx context.Context) (*State, error) {
+	whole := m.cfg.Link.Health().Shared.OK // before anything is read
 	first, _, last, err := m.auditRange(ctx)
 	if err != nil {
 		return nil, err
@@ -445,6 +447,9 @@ func (m *Manager) loadOnce(ctx context.Context) (*State, error) {
 		return &State{seq: last}, err
 	}
 	s.seq, s.head = last, e.Hash
+	if m.copied = nil; !whole {
+		m.copied = slices.Collect(maps.Keys(docs))
+	}
 	if !m.alone {
 		for _, key := range unused {
 			m.spareOne(ctx, key)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
 	"strings"
@@ -28,6 +29,75 @@ const (
 type sites struct{ s *Server }
 
 var errStandalone = anteroom.Errorf(anteroom.Invalid, "this process is standalone: it has no other nodes or sites")
+
+// changingKey is held in the store of a site while its cores are changed. The value is what an operator asked for, and the
+// node that leaves, if any.
+const changingKey = "changing"
+
+// changingWithin bounds how long others are kept out by a change whose core ended in the middle of it.
+const changingWithin = time.Minute
+
+// alone lets one change of the site's cores be made at a time: two that are checked against the same cores could stop one more
+// than the site can spare. done ends it; a core that has been removed cannot, so the change is over when the node that leaves is gone.
+// If the store does not take it, the change goes on: it may be what brings the store back.
+func (x sites) alone(ctx context.Context, what, leaves string) (done func(), err error) {
+	if x.s.ring == nil {
+		return nil, errStandalone
+	}
+	space, site := x.s.link.Site(), x.s.link.Health().SiteName
+	life := changingWithin + x.s.Config().Timeouts.DrainDelay
+	seen, _ := x.s.node.Cluster(ctx)
+	value := strings.Join([]string{leaves, what + ", sent to " + seen.Node, rand.Text()}, "\n")
+	hold := func(revision uint64) func() {
+		return func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doneWithin)
+			defer cancel()
+			if err := space.Remove(ctx, changingKey, revision); err != nil && !errors.Is(err, cluster.ErrRevision) {
+				x.s.log.Warn("a change of cores is over, and others are refused for up to a minute", "error", err)
+			}
+		}
+	}
+	over := uint64(0)
+	for began := time.Now(); ; {
+		revision, err := space.Lease(ctx, changingKey, []byte(value), over, life)
+		if err == nil {
+			return hold(revision), nil
+		}
+		if !errors.Is(err, cluster.ErrRevision) {
+			// It may have been written, and the answer be lost: the next try says so.
+			if time.Since(began) < catchUp && ctx.Err() == nil {
+				wait(ctx, readyAgain)
+				continue
+			}
+			x.s.log.Warn("a change of cores is not noted in the store: make no other one until it has ended", "change", what, "error", err)
+			return func() {}, nil
+		}
+		held, err := space.Get(ctx, changingKey)
+		if errors.Is(err, cluster.ErrNotFound) {
+			over = 0
+			continue
+		}
+		if err != nil {
+			return nil, asKind(err)
+		}
+		if string(held.Value) == value {
+			return hold(held.Revision), nil
+		}
+		all, err := natslink.Cores(ctx, x.s.link)
+		if err != nil {
+			return nil, asKind(err)
+		}
+		gone, rest, _ := strings.Cut(string(held.Value), "\n")
+		other, _, _ := strings.Cut(rest, "\n")
+		if gone == "" || slices.ContainsFunc(all, func(c natslink.Core) bool { return c.Is(site, gone) }) {
+			return nil, anteroom.Errorf(anteroom.Conflict, "nothing was done, because another command changes the cores of site %s now: %s; wait until it has ended, look at anteroom cluster status, and repeat yours if it is still needed", site, other)
+		}
+		over = held.Revision
+	}
+}
+
+// doneWithin bounds how long an operator waits until others may change cores.
+const doneWithin = 2 * time.Second
 
 // core finds a core of the site among all of them, and refuses to remove it when the others could not go on.
 func (x sites) core(ctx context.Context, node string) (core natslink.Core, all []natslink.Core, err error) {
@@ -102,12 +172,21 @@ func (x sites) runs(ctx context.Context, core natslink.Core, node string) bool {
 
 // RemoveNode implements manage.Sites.
 func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure func() error) error {
-	core, _, err := x.core(ctx, node)
+	done, err := x.alone(ctx, "remove "+node, node)
 	if err != nil {
 		return err
 	}
 	seen, _ := x.s.node.Cluster(ctx)
-	own := seen.Node == node
+	own, removed := seen.Node == node, false
+	defer func() {
+		if !own || !removed {
+			done()
+		}
+	}()
+	core, _, err := x.core(ctx, node)
+	if err != nil {
+		return err
+	}
 	if !own && !force && x.runs(ctx, core, node) {
 		return anteroom.Errorf(anteroom.Conflict, "%s runs: send the command to its own admin address (--api), so that it hands over its roles before it stops; "+
 			"--force removes it without that, and no visitor is admitted where it holds roles for some seconds", node)
@@ -136,12 +215,18 @@ func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure fun
 		}
 		return err
 	}
+	removed = true
 	x.s.log.Warn("removed a core", "node", node)
 	return nil
 }
 
 // ReplaceNode implements manage.Sites.
 func (x sites) ReplaceNode(ctx context.Context, node, by string, force bool, sure func() error) (complete bool, err error) {
+	done, err := x.alone(ctx, "replace "+node+" "+by, node)
+	if err != nil {
+		return false, err
+	}
+	defer done()
 	core, all, err := x.core(ctx, node)
 	if err != nil {
 		return false, err

@@ -26,6 +26,11 @@ func (x sites) AddCores(ctx context.Context, sure func() error) (manage.AddedCor
 	if x.s.ring == nil {
 		return x.beginCluster(ctx, c, sure)
 	}
+	done, err := x.alone(ctx, "add", "")
+	if err != nil {
+		return manage.AddedCores{}, err
+	}
+	defer done()
 	if n := len(natslink.ListedCores(x.s.link)); n > 1 {
 		return manage.AddedCores{}, anteroom.Errorf(anteroom.Conflict, "this core is one of %d already", n)
 	}
@@ -89,6 +94,11 @@ func (x sites) ShrinkCores(ctx context.Context, sure func() error) error {
 	if n := len(cfg.Cluster.Cores); n > 1 {
 		return anteroom.Errorf(anteroom.Conflict, "cluster.cores in the configuration lists %d cores: remove it from the file of this core, and try again (until then, a restart changes nothing)", n)
 	}
+	done, err := x.alone(ctx, "shrink", "")
+	if err != nil {
+		return err
+	}
+	defer done()
 	all, err := natslink.Cores(ctx, x.s.link)
 	if err != nil {
 		return asKind(err)

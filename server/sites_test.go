@@ -119,6 +119,44 @@ func awaitNodes(t *testing.T, r *running, want int) {
 	})
 }
 
+// prepareOneOf makes one of several cores, at the i-th of their addresses.
+func prepareOneOf(t *testing.T, at []string, node string, i int) *running {
+	t.Helper()
+	r := prepareServer(t, listenAnywhere+`rooms: [{name: shop, host: "*", total_active_users: 100000, new_users_per_minute: 100000}]`+
+		fmt.Sprintf("\ncluster: {node: %s, listen: %q, cores: [%s], secret_file: secret}\n", node, at[i], strings.Join(at, ", ")))
+	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	return r
+}
+
+// Two operators remove a core each of three at once: one of them is refused, and the core that stays serves on.
+func TestOneChangeOfCoresAtATime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	at := coreAddresses(t)
+	all := []*running{prepareOneOf(t, at, "core-1", 0), prepareOneOf(t, at, "core-2", 1), prepareOneOf(t, at, "core-3", 2)}
+	startTogether(t, all...)()
+	awaitNodes(t, all[0], 3)
+	visitors(t, all[2])() // somebody is let in: the roles have been taken
+	var errs [2]error
+	var both sync.WaitGroup
+	for i := range errs {
+		both.Go(func() {
+			errs[i] = all[2].s.Manager().RemoveNode(t.Context(), operator, fmt.Sprintf("core-%d", i+1), true)
+		})
+	}
+	both.Wait()
+	stays := slices.IndexFunc(errs[:], func(err error) bool { return err != nil })
+	if stays < 0 || errs[1-stays] != nil {
+		t.Fatalf("%v; want one error", errs)
+	}
+	refused(t, errs[stays], anteroom.Conflict, fmt.Sprintf("nothing was done, because another command changes the cores of site local now: remove core-%d", 2-stays))
+	all[1-stays].log.await(t, 0, "msg=\"stopped: sessions and places are kept\"")
+	visitors(t, all[stays])() // it serves on
+	err := all[2].s.Manager().RemoveNode(t.Context(), operator, fmt.Sprintf("core-%d", stays+1), true)
+	refused(t, err, anteroom.Conflict, "core-3 would be the only core left of site local")
+}
+
 // While visitors come, a core that runs is removed by itself, a new one takes its place, and a dead one is replaced by
 // another.
 func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
@@ -126,12 +164,7 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 		t.Skip("long")
 	}
 	at := coreAddresses(t)
-	prepare := func(node string, i int) *running {
-		r := prepareServer(t, listenAnywhere+`rooms: [{name: shop, host: "*", total_active_users: 100000, new_users_per_minute: 100000}]`+
-			fmt.Sprintf("\ncluster: {node: %s, listen: %q, cores: [%s], secret_file: secret}\n", node, at[i], strings.Join(at, ", ")))
-		mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
-		return r
-	}
+	prepare := func(node string, i int) *running { return prepareOneOf(t, at, node, i) }
 	all := []*running{prepare("core-1", 0), prepare("core-2", 1), prepare("core-3", 2)}
 	startTogether(t, all...)()
 	awaitNodes(t, all[0], 3)

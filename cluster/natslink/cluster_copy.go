@@ -345,10 +345,29 @@ func (c *keysCopy) expired(key string, revision uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.keys[key]; ok && e.revision == revision && !e.gone {
-		sealed := envelope{extra: uint64(time.Now().UnixNano()), kind: kindDeleted}.seal(c.subjects + key)
-		c.forget(key, e)
-		c.apply(key, revision, sealed, true)
+		c.drop(key, e)
 	}
+}
+
+func (c *keysCopy) drop(key string, e copied) {
+	sealed := envelope{extra: uint64(time.Now().UnixNano()), kind: kindDeleted}.seal(c.subjects + key)
+	c.forget(key, e)
+	c.apply(key, e.revision, sealed, true)
+}
+
+// prune drops the keys that a store with every change up to the number last does not hold, and returns how many.
+// What is newer than that the store may not have heard of.
+func (c *keysCopy) prune(last uint64, held func(subject string) bool) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for key, e := range c.keys {
+		if !e.gone && e.revision <= last && !held(c.subjects+key) {
+			c.drop(key, e)
+			n++
+		}
+	}
+	return n
 }
 
 func (c *keysCopy) counts() (keys, damaged int) {

@@ -242,6 +242,57 @@ func TestStartsWithTheLastGoodCopy(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// TestWhatTheStoreForgotIsDropped has a key that was deleted while an edge was away and of which nothing is left, as
+// after a deletion by an earlier release.
+func TestWhatTheStoreForgotIsDropped(t *testing.T) {
+	t.Parallel()
+	hub := single(t, "dublin")
+	edge := edgeOf(t, hub)
+	links := joinAll(t, hub, edge)
+	core := links[0]
+	put(t, core, "token.revoked", "1")
+	put(t, core, "token.kept", "1")
+	put(t, core, "token.again", "1")
+	put(t, core, "room.a", "1")
+	watch(t, links[1], "").holds(t, map[string]string{"token.revoked": "1", "token.kept": "1", "token.again": "1", "room.a": "1"})
+	if err := links[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"token.revoked", "token.again"} {
+		var purged struct{}
+		if err := core.hub.ask(t.Context(), "STREAM.PURGE."+core.hub.stream, map[string]any{"filter": core.hub.subjects + key}, &purged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publishes(t, core.hub, core.hub.subjects+"token.again", envelope{kind: kindValue, data: []byte("2")}.seal(core.hub.subjects+"token.again"), 0)
+	for range 2 { // by its file, too
+		l := join(t, edge)
+		if keys, err := l.Keys(t.Context(), ""); err != nil || strings.Join(keys, " ") != "room.a token.again token.kept" {
+			t.Errorf("the edge has %q, %v", keys, err)
+		}
+		watch(t, l, "").holds(t, map[string]string{"token.kept": "1", "token.again": "2", "room.a": "1"})
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPruneKeepsWhatIsNewer(t *testing.T) {
+	c := fill(t, t.TempDir())
+	defer c.close()
+	pos, _ := c.position()
+	tell(t, c, pos+1, "old", kindValue, "1")
+	tell(t, c, pos+2, "held", kindValue, "1")
+	tell(t, c, pos+3, "new", kindValue, "1")
+	all := len(c.list(""))
+	if n := c.prune(pos+2, func(subject string) bool { return subject == c.subjects+"held" }); n != all-2 {
+		t.Errorf("%d of %d keys dropped", n, all)
+	}
+	if keys := strings.Join(c.list(""), " "); keys != "held new" {
+		t.Error(keys)
+	}
+}
+
 // TestCutBetweenSites cuts a site off for a moment: it reads on, its writes say so, and
 // it heals by itself.
 func TestCutBetweenSites(t *testing.T) {

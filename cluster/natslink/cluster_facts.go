@@ -134,7 +134,31 @@ func (f Facts) away(own bool) []string {
 			look(s.Replicas)
 		}
 	}
+	// A core that began when another was away knows only its id, and hears the name elsewhere.
+	for name := range gone {
+		id, unknown := idIn(name)
+		if !unknown {
+			continue
+		}
+		delete(gone, name)
+		named := false
+		for other := range gone {
+			named = named || peerID(other) == id
+		}
+		if !named {
+			gone[nameless] = true
+		}
+	}
 	return slices.Sorted(maps.Keys(gone))
+}
+
+// nameless is a core of which nobody knows the name now.
+const nameless = "of unknown name"
+
+// idIn returns the id in what NATS calls a server whose name it does not know.
+func idIn(name string) (id string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "Server name unknown at this time (peerID: ")
+	return strings.TrimSuffix(rest, ")"), ok
 }
 
 // Faults returns what is wrong, nothing when all is well.

@@ -55,6 +55,13 @@ func TestFaults(t *testing.T) {
 		"core dublin.a is away": func(f *Facts) { // killed: NATS does not call it offline yet
 			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.a", Lag: 7, Seen: time.Minute}, {Current: true}}
 		},
+		"core dublin.e is away": func(f *Facts) { // this core began later, and NATS does not tell it the name
+			f.Core.Cores = append(f.Core.Cores, ReplicaFacts{Server: "Server name unknown at this time (peerID: " + peerID("dublin.e") + ")", Offline: true})
+			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.e", Offline: true}, {Current: true}}
+		},
+		"core of unknown name is away": func(f *Facts) {
+			f.Core.Cores = append(f.Core.Cores, ReplicaFacts{Server: "Server name unknown at this time (peerID: " + peerID("dublin.e") + ")", Offline: true})
+		},
 		"core dublin.d is away": func(f *Facts) { // killed before the leader began to lead
 			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.d", Lag: 7}, {Current: true}}
 		},

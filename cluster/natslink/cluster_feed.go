@@ -208,6 +208,34 @@ func (f *feed) catchUp(ctx context.Context, target uint64) error {
 	}
 }
 
+// prune drops from the copy what the store does not hold any more. A deletion leaves a mark that the copy hears of, but those of
+// earlier releases left none: what was deleted while this node was away would be in force here for good.
+func (f *feed) prune(ctx context.Context) error {
+	if n, _ := f.copy.counts(); n == 0 {
+		return nil
+	}
+	var info struct {
+		Total int `json:"total"`
+		State struct {
+			Last     uint64            `json:"last_seq"`
+			Subjects map[string]uint64 `json:"subjects"`
+			Lost     *struct{}         `json:"lost"`
+		} `json:"state"`
+	}
+	if err := f.hub.ask(ctx, "STREAM.INFO."+f.hub.stream, map[string]any{"subjects_filter": f.hub.subjects + ">"}, &info); err != nil {
+		return err
+	}
+	// What is missing in a store that is damaged or in a part of its list was not deleted.
+	if info.State.Lost != nil || info.Total == 0 || len(info.State.Subjects) < info.Total {
+		return nil
+	}
+	n := f.copy.prune(info.State.Last, func(subject string) bool { return info.State.Subjects[subject] > 0 })
+	if n > 0 {
+		f.j.log.Info("what was deleted while this node was away is not in force here any more", "keys", n)
+	}
+	return nil
+}
+
 // repair asks the hub for keys whose record came damaged or whose lease was not heard of.
 func (f *feed) repair(keys []string) {
 	for _, key := range keys {

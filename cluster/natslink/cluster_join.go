@@ -259,6 +259,9 @@ func (j *joined) settleShared(ctx context.Context) error {
 		return err
 	}
 	f := &feed{j: j, copy: j.copy, hub: j.hub, near: near, store: name, target: info.State.LastSeq}
+	if err := f.prune(bounded); err != nil {
+		return err
+	}
 	j.work.Go(f.follow)
 	j.work.Go(f.compare)
 	j.work.Go(f.announce)

@@ -92,7 +92,7 @@ func (s *store) write(ctx context.Context, c change, put bool, learn func(row)) 
 				case now.seq == c.expect:
 					err = s.unreachable(errors.New("another write of the key is under way"))
 				case unsure:
-					return 0, s.unreachable(errors.New("the write may have been done before somebody else's"))
+					return 0, s.unreachable(errors.New("no answer to a change came in time, and somebody else has changed the same since: look whether it was made, and repeat it if not"))
 				default:
 					return 0, cluster.ErrRevision
 				}

@@ -177,7 +177,7 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 		case i < 0:
 			return fmt.Errorf("cluster: %q is no core of this site", node)
 		case len(all) <= least:
-			return fmt.Errorf("cluster: %q is one of %d cores of its site, which needs %d: only Shrink leaves one", node, len(all), least)
+			return fmt.Errorf("cluster: %q is one of %d cores of its site, which needs %d: only anteroom cluster shrink leaves one", node, len(all), least)
 		}
 		// Without a leader, nothing is written until the others have elected one. That takes seconds, unless the leader
 		// hands over before it goes.

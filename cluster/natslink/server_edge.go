@@ -156,7 +156,7 @@ func edgeCredentials(cfg ClusterConfig) (*credentials, error) {
 // roles keep. "acme/…" and the keys of bridges are everybody's.
 var (
 	coresShared = []string{"manage", "keys", "config", "webhook", "sites", "ledger", "prequeue", "shuffle"}
-	coresSite   = []string{"roles", "standing", "ledger", "identity", "grown", "cores"}
+	coresSite   = []string{"roles", "standing", "ledger", "identity", "grown", "cores", "changing"}
 )
 
 // The same as NATS sees it. Journals belong to roles, which edges never have.

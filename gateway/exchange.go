@@ -48,6 +48,7 @@ type request struct {
 	https     bool
 	websocket bool
 	start     time.Time
+	decidedAt time.Time // the last reading of the clock; zero if there is none, or the request has waited since
 
 	solved    bool            // the challenge, by this request
 	moved     bool            // a ticket that came was left behind: its place is at another device

@@ -63,6 +63,7 @@ func (x *exchange) gate() {
 	x.decide(v)
 	if !x.signed.former.ID.IsZero() && !v.NoJoin && !v.NoClaim {
 		x.merge(v)
+		x.decidedAt = time.Time{}
 	}
 	switch x.decision.Verdict {
 	case anteroom.Admit, anteroom.Pass:
@@ -107,7 +108,8 @@ func (x *exchange) keepMoved(v *anteroom.Visit) {
 
 func (x *exchange) decided() {
 	x.keepPlace()
-	took := time.Since(x.start)
+	x.decidedAt = time.Now()
+	took := x.decidedAt.Sub(x.start)
 	x.g.count.gate.Observe(took)
 	if v := x.verdict(); v != nil {
 		v.decided(x.decision.Verdict)

@@ -32,6 +32,7 @@ type patience struct {
 	by    time.Time
 	gone  <-chan struct{} // the visitor has left
 	count *atomic.Int64   // of all requests that wait
+	clock *time.Time      // a reading that is old after a wait, and becomes zero; nil: there is none
 }
 
 // enter is called with mu held and returns without it. It reports whether the caller may go on,
@@ -49,6 +50,9 @@ func (l *limiter) enter(mu *sync.Mutex, most int, p patience) bool {
 	turn := make(chan struct{})
 	l.waiting = append(l.waiting, turn)
 	mu.Unlock()
+	if p.clock != nil {
+		*p.clock = time.Time{}
+	}
 	p.count.Add(1)
 	defer p.count.Add(-1)
 	late := time.NewTimer(time.Until(p.by))
@@ -165,7 +169,7 @@ func (x *exchange) enterLimiters() bool {
 }
 
 func (x *exchange) patience(by time.Time) patience {
-	return patience{by, x.r.Context().Done(), &x.g.count.waiting}
+	return patience{by, x.r.Context().Done(), &x.g.count.waiting, &x.decidedAt}
 }
 
 // enterOrigin waits, at the limiter of x.origin, for one of the site's connections to it, and

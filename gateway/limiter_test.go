@@ -130,16 +130,33 @@ func TestRequestsBeyondTheBoundAreRefusedInTime(t *testing.T) {
 	}
 }
 
+// What is measured after a wait reads the clock again: the wait is not the origin's time.
+func TestAWaitMakesAReadingOfTheClockOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiters[int]()
+		began := time.Now()
+		at := began
+		p := patience{by: began.Add(limiterTime), count: new(atomic.Int64), clock: &at}
+		if l.enter(7, 1, p); at != began {
+			t.Errorf("without a wait, the reading is %v", at)
+		}
+		time.AfterFunc(time.Second, func() { l.leave(7) })
+		if !l.enter(7, 1, p) || !at.IsZero() {
+			t.Errorf("after a wait, the reading is %v", at)
+		}
+	})
+}
+
 func TestLaneKeepsItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiters[int]()
 		by, gone, waiting := time.Now().Add(limiterTime), make(chan struct{}), new(atomic.Int64)
-		l.enter(7, 1, patience{by, nil, waiting})
+		l.enter(7, 1, patience{by: by, count: waiting})
 		var mu sync.Mutex
 		var order []string
 		wait := func(name string, gone chan struct{}) {
 			go func() {
-				if !l.enter(7, 1, patience{by, gone, waiting}) {
+				if !l.enter(7, 1, patience{by: by, gone: gone, count: waiting}) {
 					name += " in vain"
 				}
 				mu.Lock()
@@ -179,7 +196,7 @@ func TestLaneHasAnEnd(t *testing.T) {
 	for most, waits := range map[int]int{1: limiterLeast, 1000: 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLimiters[int]()
-			wait := patience{time.Now().Add(limiterTime), nil, new(atomic.Int64)}
+			wait := patience{by: time.Now().Add(limiterTime), count: new(atomic.Int64)}
 			for range most + waits {
 				go l.enter(1, most, wait)
 			}

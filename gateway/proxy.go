@@ -134,7 +134,10 @@ func addrString(a netip.Addr) string {
 // made, nothing has left, and a request that may be repeated and has no body goes to one
 // other origin.
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
-	began := time.Now()
+	began := x.decidedAt
+	if began.IsZero() {
+		began = time.Now()
+	}
 	res, now, err := x.roundTrip(r, began)
 	took := now.Sub(began)
 	if err == nil {

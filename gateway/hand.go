@@ -13,7 +13,9 @@ import (
 // hand gives the request to the caller's handler, which stands where the origin stands
 // otherwise. The context of a WebSocket's request ends with its session.
 func (x *exchange) hand() {
-	x.setProof(x.r.Header)
+	if proof := x.proof(); proof != "" {
+		x.r.Header[x.s.proofHeader] = []string{proof}
+	}
 	x.s.stripTickets(x.r.Header)
 	if x.span != nil {
 		x.traceOrigin(x.r.Header)

@@ -62,7 +62,6 @@ func (x *exchange) prepareSent() bool {
 	}
 	delete(h, "Forwarded")
 	x.setForwarded(h)
-	x.setProof(h)
 	x.s.stripTickets(h)
 	if x.span != nil {
 		x.traceOrigin(h)

@@ -55,7 +55,6 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	}
 	out.Trailer = nil
 	x.setForwarded(out.Header)
-	x.setProof(out.Header)
 	x.s.stripTickets(out.Header)
 	if x.span != nil {
 		x.traceOrigin(out.Header)
@@ -80,12 +79,12 @@ func keepTarget(out *url.URL, in *http.Request) {
 // and an origin's traffic would multiply. A Via of somebody else passes as it is.
 const hopHeader = "Anteroom-Hop"
 
-// setForwarded says who the visitor is, in the headers that origins read. What an
+// setForwarded says who the visitor is, in the headers that origins read, and proves the admission. What an
 // untrusted peer said of that is gone since checkHeaders.
 func (x *exchange) setForwarded(h http.Header) {
 	in := x.r.Header
 	// One allocation for all; the transport may hold the values after the exchange is reused.
-	v := new([5]string)
+	v := new([6]string)
 	peer := x.peerString()
 	client := peer
 	if x.client != x.peer {
@@ -112,6 +111,9 @@ func (x *exchange) setForwarded(h http.Header) {
 	h["X-Forwarded-Proto"] = v[2:3:3]
 	h["X-Real-Ip"] = v[3:4:4]
 	h[hopHeader] = v[4:5:5]
+	if v[5] = x.proof(); v[5] != "" {
+		h[x.s.proofHeader] = v[5:6:6]
+	}
 }
 
 // peerString is the peer's address, written once for a connection.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -23,12 +24,12 @@ type conn struct {
 	nc      net.Conn // nil when [connections] does not hear of its states
 
 	mu      sync.Mutex
-	fresh   anteroom.ID   // given to the newcomer on this connection
-	freshAt anteroom.Time // when; zero before the first
-	agent   string        // User-Agent of that newcomer
-	waiting bool          // the last answer was to somebody who waits
-	last    openedTicket  // of a session
-	known   anteroom.ID   // session whose networks have this client's among them
+	fresh   anteroom.ID                  // given to the newcomer on this connection
+	freshAt anteroom.Time                // when; zero before the first
+	agent   string                       // User-Agent of that newcomer
+	waiting bool                         // the last answer was to somebody who waits
+	last    atomic.Pointer[openedTicket] // of a session; what it points to never changes
+	known   anteroom.ID                  // session whose networks have this client's among them
 
 	limit limit // at which it is closed; ends nothing when nobody hears of its states
 }
@@ -45,16 +46,14 @@ type openedTicket struct {
 
 // opened returns the session's ticket that the connection brought before in the same value.
 // c may be nil.
-func (c *conn) opened(by *ticket.Sealer, value string) (o openedTicket, ok bool) {
+func (c *conn) opened(by *ticket.Sealer, value string) *openedTicket {
 	if c == nil {
-		return o, false
+		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last.sealer != by || c.last.value != value {
-		return o, false
+	if o := c.last.Load(); o != nil && o.sealer == by && o.value == value {
+		return o
 	}
-	return c.last, true
+	return nil
 }
 
 // remember keeps a session's opened ticket. c may be nil.
@@ -63,9 +62,7 @@ func (c *conn) remember(o openedTicket) {
 		return
 	}
 	o.value = strings.Clone(o.value) // not the whole header
-	c.mu.Lock()
-	c.last = o
-	c.mu.Unlock()
+	c.last.Store(&o)
 }
 
 // counted reports whether the client's network has been counted for the session.

@@ -123,23 +123,23 @@ func (x *exchange) decided() {
 // visit opens the tickets and says what admission has to know of the request.
 func (x *exchange) visit() anteroom.Visit {
 	s, r, rm := x.s, x.r, x.room
-	stale := uint64(0) // bit i: tickets[i] was sealed by an old key
+	old := uint64(0) // bit i: tickets[i] was sealed by an old key
 	eachCookie(r.Header["Cookie"], rm.scope.Name, func(value string) {
-		o, result := x.open(value)
+		t, stale, result := x.open(value)
 		if result != ticket.OK {
 			if result != ticket.Absent {
 				rm.door.Recorder().RefusedTicket(result.String())
 			}
 			return
 		}
-		if x.leftBehind(&o.ticket) {
+		if x.leftBehind(&t) {
 			x.moved = true
 			return
 		}
-		if i := len(x.tickets); o.stale && i < 64 {
-			stale |= 1 << i
+		if i := len(x.tickets); stale && i < 64 {
+			old |= 1 << i
 		}
-		x.tickets = append(x.tickets, o.ticket)
+		x.tickets = append(x.tickets, t)
 	})
 	if rm.passes != nil {
 		x.readPass()
@@ -167,12 +167,12 @@ func (x *exchange) visit() anteroom.Visit {
 		return v
 	case 1:
 		x.presented = x.tickets[0]
-		x.stale = stale != 0
+		x.stale = old != 0
 	default:
 		// None usable: any of them says why, and the first is as good as another.
 		i := max(rm.door.Best(x.tickets), 0)
 		x.presented = x.tickets[i]
-		x.stale = i < 64 && stale>>i&1 != 0
+		x.stale = i < 64 && old>>i&1 != 0
 	}
 	v.Ticket = x.presented
 	if !v.Ticket.Accepted() || rm.bind { // it may turn out to be worth nothing
@@ -214,21 +214,20 @@ func (g *Gateway) Networks(r *http.Request) anteroom.Networks {
 
 // open opens a cookie, or remembers what came of it on this connection. Only sessions are
 // remembered: who waits brings another value each time.
-func (x *exchange) open(value string) (openedTicket, ticket.Result) {
+func (x *exchange) open(value string) (t anteroom.Ticket, stale bool, result ticket.Result) {
 	by := x.room.sealer
-	if o, ok := x.conn.opened(by, value); ok {
-		return o, ticket.OK
+	if o := x.conn.opened(by, value); o != nil {
+		return o.ticket, o.stale, ticket.OK
 	}
-	t, result := by.Open(value)
-	o := openedTicket{sealer: by, value: value, ticket: t}
+	t, result = by.Open(value)
 	if result == ticket.OK && t.Accepted() {
 		// A waiting ticket is sealed anew at every check-in anyway.
-		o.stale = by.Stale(value)
+		stale = by.Stale(value)
 		if !x.shared {
-			x.conn.remember(o)
+			x.conn.remember(openedTicket{sealer: by, value: value, ticket: t, stale: stale})
 		}
 	}
-	return o, result
+	return t, stale, result
 }
 
 // newcomer returns the identity of a visitor without a ticket: id, or that of a request

@@ -12,8 +12,7 @@ import (
 	"github.com/anteroom/anteroom/page"
 )
 
-// heartbeat is the longest silence of a stream: shorter than what proxies cut off after. The page opens another stream after two of
-// them, so that it is a message, which scripts see, and no comment.
+// heartbeat is the longest silence of a stream: shorter than what proxies cut off after.
 const heartbeat = 15 * time.Second
 
 // answerAsk answers the waiting page's own questions. They never reach an origin, whatever
@@ -254,7 +253,7 @@ func (t *stream) beat() bool {
 		t.event(&anteroom.Decision{Verdict: anteroom.Pass, At: s.now()})
 		return false
 	}
-	return t.send([]byte("data:.\n\n"))
+	return t.send([]byte(":\n\n"))
 }
 
 // event sends the decision as a server-sent event: "place", or "go" when the next request will be served. It reports whether

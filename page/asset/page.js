@@ -5,7 +5,7 @@ const doc = document, $ = id => doc.getElementById(id), lang = doc.documentEleme
 const words = JSON.parse($('words').textContent)
 let now = JSON.parse($('status').textContent)
 const note = $('note'), tell = $('tell'), title = doc.title.replace(/^\(.*?\) /, '')
-let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt, saidAhead, rests, notify, mute, pulse
+let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt, saidAhead, rests, notify, mute
 
 // Words and numbers, as facts.go says them.
 const put = (text, value) => text.replace('{}', value)
@@ -159,8 +159,6 @@ if (source || gone || !now.stream || !window.EventSource || Date.now() < mute) r
 const open = () => new Promise(done => {
 let heard
 source = new EventSource(ask('stream'))
-// Two silences of what the server sends every 15 seconds: the stream is dead, which the browser may not know for long.
-const beat = source.onmessage = () => { clearTimeout(pulse); pulse = setTimeout(source.onerror, 3e4) }
 source.addEventListener('place', e => {
 heard = 1
 const s = JSON.parse(e.data)
@@ -170,14 +168,12 @@ later(1, 0)
 })
 source.addEventListener('go', e => { const s = JSON.parse(e.data); if (channel) channel.postMessage(s); go(s) })
 source.onerror = () => {
-clearTimeout(pulse)
 source.close()
 source = 0
 if (!heard) mute = Date.now() + 6e4
 done()
 later(heard ? 1 : now.refresh, Math.random() * 4)
 }
-beat()
 })
 if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {ifAvailable: true}, lock => lock && open()).catch(open)
 else open()

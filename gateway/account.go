@@ -218,7 +218,7 @@ func (x *exchange) accountFailed(err error) {
 }
 
 // merge gives the account the earlier of two places: its own, and one that the visitor had before in this browser. The other one is given
-// up, so that nobody has two. The former place is for one account only. There is a former place.
+// up, so that nobody has two. The former place is for one account only. It is called if there is one.
 func (x *exchange) merge(v anteroom.Visit) {
 	former, d, rm := x.signed.former, x.decision, x.room
 	leave := func(t anteroom.Ticket) bool {

@@ -34,7 +34,7 @@ const (
 	maxQueue = 64 << 20  // bytes waiting for a journal that does not write
 
 	// gather is the least time from one write to the next: what comes meanwhile shares a write. A disk that syncs in a quarter of a
-	// millisecond would otherwise be asked thousands of times a second, and that took a seventh of the processor time of a rush. Who
+	// millisecond would otherwise be asked thousands of times a second, and that took an eighth of the processor time of a rush. Who
 	// comes alone does not wait.
 	gather = time.Millisecond
 	// commitWait is how long a request waits for the record of its session; then it gets the waiting page.

@@ -37,10 +37,10 @@ const changingKey = "changing"
 // changingWithin bounds how long others are kept out by a change whose core ended in the middle of it.
 const changingWithin = time.Minute
 
-// alone lets one change of the site's cores be made at a time: two that are checked against the same cores could stop one more
+// changing lets one change of the site's cores be made at a time: two that are checked against the same cores could stop one more
 // than the site can spare. done ends it; a core that has been removed cannot, so the change is over when the node that leaves is gone.
 // If the store does not take it, the change goes on: it may be what brings the store back.
-func (x sites) alone(ctx context.Context, what, leaves string) (done func(), err error) {
+func (x sites) changing(ctx context.Context, what, leaves string) (done func(), err error) {
 	if x.s.ring == nil {
 		return nil, errStandalone
 	}
@@ -172,7 +172,7 @@ func (x sites) runs(ctx context.Context, core natslink.Core, node string) bool {
 
 // RemoveNode implements manage.Sites.
 func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure func() error) error {
-	done, err := x.alone(ctx, "remove "+node, node)
+	done, err := x.changing(ctx, "remove "+node, node)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure fun
 
 // ReplaceNode implements manage.Sites.
 func (x sites) ReplaceNode(ctx context.Context, node, by string, force bool, sure func() error) (complete bool, err error) {
-	done, err := x.alone(ctx, "replace "+node+" "+by, node)
+	done, err := x.changing(ctx, "replace "+node+" "+by, node)
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,7 @@ func (x sites) AddCores(ctx context.Context, sure func() error) (manage.AddedCor
 	if x.s.ring == nil {
 		return x.beginCluster(ctx, c, sure)
 	}
-	done, err := x.alone(ctx, "add", "")
+	done, err := x.changing(ctx, "add", "")
 	if err != nil {
 		return manage.AddedCores{}, err
 	}
@@ -94,7 +94,7 @@ func (x sites) ShrinkCores(ctx context.Context, sure func() error) error {
 	if n := len(cfg.Cluster.Cores); n > 1 {
 		return anteroom.Errorf(anteroom.Conflict, "cluster.cores in the configuration lists %d cores: remove it from the file of this core, and try again (until then, a restart changes nothing)", n)
 	}
-	done, err := x.alone(ctx, "shrink", "")
+	done, err := x.changing(ctx, "shrink", "")
 	if err != nil {
 		return err
 	}

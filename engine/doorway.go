@@ -794,7 +794,14 @@ func (x *Doorway) Called(id anteroom.ID) bool {
 }
 
 // TakeAnswers returns the answers to held requests and forgets them.
-func (x *Doorway) TakeAnswers(anteroom.Time) []Answer { a := x.answers; x.answers = nil; return a }
+func (x *Doorway) TakeAnswers(anteroom.Time) []Answer {
+	if len(x.answers) == 0 {
+		return nil // a process alone has taken its one answer already, and the next finds room in its place
+	}
+	a := x.answers
+	x.answers = nil
+	return a
+}
 
 // TakePushes returns the ids whose turn has come on a stream.
 func (x *Doorway) TakePushes() []anteroom.ID { p := x.pushes; x.pushes = nil; return p }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -93,10 +94,11 @@ func (x *Single) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision
 		return d, 0
 	}
 	x.settle(now)
-	for i, a := range x.answers {
-		if a.Token == held {
-			x.answers = append(x.answers[:i], x.answers[i+1:]...)
-			return a.Decision, 0
+	for i := range x.answers {
+		if a := &x.answers[i]; a.Token == held {
+			d = a.Decision
+			x.answers = slices.Delete(x.answers, i, i+1)
+			return d, 0
 		}
 	}
 	return d, held

@@ -298,7 +298,7 @@ func (x *exchange) turnAwayUnknown(worth account.Result) {
 		x.write(status, append(x.buf[:0], "The visitor is not signed in.\n"...))
 		return
 	}
-	if x.writeViewAsJSON(status, x.view(false)) {
+	if view := x.view(false); x.writeViewAsJSON(status, &view) {
 		return
 	}
 	x.writeNotice(status, func(dst []byte, view page.View, _ string) []byte {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 
@@ -66,7 +67,7 @@ func isShared(h http.Header) bool {
 	for _, name := range [...]string{"Cache-Control", "Cdn-Cache-Control", "Surrogate-Control"} {
 		for _, line := range h[name] {
 			for part := range strings.SplitSeq(line, ",") {
-				word, value, _ := strings.Cut(strings.ToLower(strings.Trim(part, " \t")), "=")
+				word, value, _ := strings.Cut(strings.ToLower(textproto.TrimString(part)), "=")
 				switch word {
 				case "public", "s-maxage":
 					return true

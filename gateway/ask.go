@@ -124,7 +124,7 @@ func (x *exchange) status() {
 	if x.room.isUninvited(&view.Decision) {
 		view.Decision.Verdict = anteroom.Pass // the page goes to its address, which asks for a code
 	}
-	x.buf = page.AppendStatus(x.buf[:0], view)
+	x.buf = page.AppendStatus(x.buf[:0], &view)
 	x.write(http.StatusOK, x.buf)
 }
 
@@ -274,7 +274,7 @@ func (t *stream) event(d *anteroom.Decision) bool {
 	if d.Verdict == anteroom.Admit && d.Ticket.ID.IsZero() { // a turn, and no session yet
 		t.view.Countdown = t.room.CountdownFor()
 	}
-	return t.send(append(page.AppendStatus(b, t.view), "\n\n"...))
+	return t.send(append(page.AppendStatus(b, &t.view), "\n\n"...))
 }
 
 // eventWriter sends events, each within a time of its own.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 
@@ -104,7 +105,7 @@ func wantsJSON(r *http.Request, exact bool) bool {
 	for _, line := range accept {
 		for part := range strings.SplitSeq(line, ",") {
 			kind, params, _ := strings.Cut(part, ";")
-			kind = strings.Trim(kind, " \t")
+			kind = textproto.TrimString(kind)
 			json.hear(kind, params, "application/json")
 			html.hear(kind, params, "text/html")
 		}
@@ -143,7 +144,7 @@ func acceptsGzip(r *http.Request) bool {
 	for _, line := range r.Header["Accept-Encoding"] {
 		for part := range strings.SplitSeq(line, ",") {
 			coding, params, _ := strings.Cut(part, ";")
-			coding = strings.Trim(coding, " \t")
+			coding = textproto.TrimString(coding)
 			switch {
 			case strings.EqualFold(coding, "gzip"), strings.EqualFold(coding, "x-gzip"):
 				return weightOf(params) > 0
@@ -158,7 +159,7 @@ func acceptsGzip(r *http.Request) bool {
 // weightOf is the weight among parameters, 0 to 1. What is missing or no weight is 1.
 func weightOf(params string) float64 {
 	for p := range strings.SplitSeq(params, ";") {
-		name, value, ok := strings.Cut(strings.Trim(p, " \t"), "=")
+		name, value, ok := strings.Cut(textproto.TrimString(p), "=")
 		if ok && strings.EqualFold(name, "q") {
 			if q, err := strconv.ParseFloat(value, 64); err == nil && q >= 0 && q <= 1 {
 				return q

@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"net/netip"
+	"net/textproto"
 	"slices"
 	"strings"
 )
@@ -60,7 +61,7 @@ func (s *setup) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 
 // parseHop reads one entry: an address, with or without port and brackets.
 func parseHop(s string) (netip.Addr, bool) {
-	s = strings.Trim(s, " \t")
+	s = textproto.TrimString(s)
 	if len(s) > 2 && s[0] == '[' && s[len(s)-1] == ']' {
 		s = s[1 : len(s)-1]
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func eachCookie(lines []string, name string, fn func(value string)) {
 			} else {
 				line = ""
 			}
-			pair = strings.Trim(pair, " \t")
+			pair = textproto.TrimString(pair)
 			if len(pair) > len(name) && pair[len(name)] == '=' && pair[:len(name)] == name {
 				fn(pair[len(name)+1:])
 			}
@@ -77,7 +78,7 @@ func without(line, base string) string {
 			end = i + n + 1
 		}
 		name, _, _ := strings.Cut(strings.TrimRight(line[begin:end], ";"), "=")
-		if !isNamed(strings.Trim(name, " \t"), base) {
+		if !isNamed(textproto.TrimString(name), base) {
 			from = end
 			continue
 		}
@@ -103,7 +104,7 @@ func (s *setup) stripSetCookies(h http.Header) {
 	kept := lines[:0]
 	for _, line := range lines {
 		name, _, _ := strings.Cut(line, "=")
-		if !s.isOurs(strings.Trim(name, " \t")) {
+		if !s.isOurs(textproto.TrimString(name)) {
 			kept = append(kept, line)
 		}
 	}

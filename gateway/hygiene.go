@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strings"
 
@@ -151,7 +152,7 @@ func fixUpgrade(r *http.Request) bool {
 func hasToken(lines []string, token string) bool {
 	for _, line := range lines {
 		for part := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.Trim(part, " \t"), token) {
+			if strings.EqualFold(textproto.TrimString(part), token) {
 				return true
 			}
 		}

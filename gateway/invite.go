@@ -113,7 +113,7 @@ func (x *exchange) askCode(code string, is page.Invitation, placed bool) {
 		status = http.StatusTooManyRequests
 		h["Retry-After"] = []string{"60"}
 	}
-	if x.writeViewAsJSON(status, x.view(false)) {
+	if view := x.view(false); x.writeViewAsJSON(status, &view) {
 		return
 	}
 	x.writeNotice(status, func(dst []byte, view page.View, query string) []byte {

@@ -99,7 +99,7 @@ func (x *exchange) tellMoved(ask int) bool {
 	}
 	x.conn.waits(true)
 	x.spareBody()
-	h := x.neverStored()
+	h, view := x.neverStored(), x.view(false)
 	switch {
 	case ask == askStatus:
 		x.status()
@@ -107,7 +107,7 @@ func (x *exchange) tellMoved(ask int) bool {
 		x.write(http.StatusNoContent, nil)
 	case isSubresource(x.r) || x.websocket:
 		x.turnAwayPart(h)
-	case x.writeViewAsJSON(http.StatusForbidden, x.view(false)):
+	case x.writeViewAsJSON(http.StatusForbidden, &view):
 	default:
 		status := x.room.QueueingStatusCode
 		if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
@@ -147,7 +147,8 @@ func (x *exchange) move(v anteroom.Visit) {
 	if query := x.query(); query != "" { // which the Referer of this page would not say
 		again = "?" + query + "&" + page.MoveQuery
 	}
-	x.w.Header()["Refresh"] = []string{strconv.Itoa(max(page.RefreshSeconds(x.view(false)), 1)) + "; url=" + again}
+	view := x.view(false)
+	x.w.Header()["Refresh"] = []string{strconv.Itoa(max(page.RefreshSeconds(&view), 1)) + "; url=" + again}
 	link := x.linkTo(page.MoveQuery + "." + x.linkToken(linkMove, d.Ticket, moveTime))
 	x.writeNotice(http.StatusOK, func(dst []byte, view page.View, query string) []byte {
 		return page.AppendMoving(dst, view, query, link)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"io"
 	"net/http"
+	"net/textproto"
 	"strings"
 )
 
@@ -73,7 +74,7 @@ func (x *exchange) prepareSent() bool {
 func dropConnectionFields(h http.Header, connection []string) {
 	for _, line := range connection {
 		for name := range strings.SplitSeq(line, ",") {
-			switch name = strings.Trim(name, " \t"); name {
+			switch name = textproto.TrimString(name); name {
 			case "", "close", "keep-alive": // what most say
 			default:
 				h.Del(name)

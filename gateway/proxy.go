@@ -141,6 +141,7 @@ func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 		began = time.Now()
 	}
 	res, now, err := x.roundTrip(r, began)
+	x.decidedAt = now
 	took := now.Sub(began)
 	if err == nil {
 		x.g.count.origin.Observe(took)
@@ -261,7 +262,8 @@ func (x *exchange) askToRetry() {
 	seconds := x.value(strconv.Itoa(retryLeast + int(d.Ticket.ID[0])%retrySpread))
 	h["Refresh"], h["Retry-After"] = seconds, seconds
 	d.Reason, d.Verdict, d.Refresh = anteroom.ReasonOrigin, anteroom.Wait, 0
-	x.writePage(h, http.StatusServiceUnavailable, x.view(false))
+	view := x.view(false)
+	x.writePage(h, http.StatusServiceUnavailable, &view)
 }
 
 // A page that asks to retry comes back after so many seconds.

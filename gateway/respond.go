@@ -41,7 +41,7 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 	}
 	view := x.view(hold)
 	x.challenge(&view)
-	n := page.RefreshSeconds(view)
+	n := page.RefreshSeconds(&view)
 	if n > 0 {
 		seconds := x.value(strconv.Itoa(n))
 		h["Refresh"] = seconds
@@ -49,17 +49,17 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 			h["Retry-After"] = seconds
 		}
 	}
-	if x.writeViewAsJSON(status, view) {
+	if x.writeViewAsJSON(status, &view) {
 		return
 	}
 	if back := x.unsent(&view); back != "" && n > 0 {
 		h["Refresh"] = x.value(strconv.Itoa(n) + "; url=" + back)
 	}
-	x.writePage(h, status, view)
+	x.writePage(h, status, &view)
 }
 
 // writePage sends the page of a view, in the room's style.
-func (x *exchange) writePage(h http.Header, status int, view page.View) {
+func (x *exchange) writePage(h http.Header, status int, view *page.View) {
 	zip := acceptsGzip(x.r)
 	x.buf = page.AppendPage(x.buf[:0], view, zip)
 	h["Content-Type"] = valueTextHTML
@@ -68,7 +68,7 @@ func (x *exchange) writePage(h http.Header, status int, view page.View) {
 		h["Content-Encoding"] = valueGzip
 	}
 	if view.Template == nil {
-		h["Content-Security-Policy"] = x.s.policyOf(&view)
+		h["Content-Security-Policy"] = x.s.policyOf(view)
 	}
 	x.write(status, x.buf)
 }
@@ -77,13 +77,14 @@ func (x *exchange) writePage(h http.Header, status int, view page.View) {
 // late arrival could overwrite a better one.
 func (x *exchange) turnAwayPart(h http.Header) {
 	h["Content-Type"] = valueTextPlain
-	seconds := max(page.RefreshSeconds(x.view(false)), 5)
+	view := x.view(false)
+	seconds := max(page.RefreshSeconds(&view), 5)
 	h["Retry-After"] = x.value(strconv.Itoa(seconds))
 	x.write(http.StatusTooManyRequests, append(x.buf[:0], "The visitor is in the queue.\n"...))
 }
 
 // writeViewAsJSON answers with what the page would say, if the request prefers JSON and the room has it.
-func (x *exchange) writeViewAsJSON(status int, view page.View) bool {
+func (x *exchange) writeViewAsJSON(status int, view *page.View) bool {
 	if !x.room.JSONResponse || !wantsJSON(x.r, x.room.JSONExact) {
 		return false
 	}
@@ -95,6 +96,10 @@ func (x *exchange) writeViewAsJSON(status int, view page.View) bool {
 
 // view is what the page is made from.
 func (x *exchange) view(hold bool) page.View {
+	now := x.decidedAt // not the start: the request may have been held
+	if now.IsZero() {
+		now = time.Now()
+	}
 	return page.View{
 		Decision:  x.decision,
 		Language:  x.language(),
@@ -102,7 +107,7 @@ func (x *exchange) view(hold bool) page.View {
 		Brand:     x.room.brand,
 		Lane:      x.room.laneShown(&x.decision),
 		Codes:     x.room.risesByCode(&x.decision) && x.s.LaneCodes != nil && x.s.LaneCodes(x.room.ID),
-		Now:       time.Now(), // not the start: the request may have been held
+		Now:       now,
 		Returning: len(x.tickets) > 0,
 		Paused:    hold,
 		Push:      x.offersPush(),

@@ -111,8 +111,9 @@ func (r *far) hear(body []byte) {
 		// While room time is not known here, an echo says nothing about the age of the answer.
 		m.Echo = 0
 	}
-	r.doorway.Receive(r.now(), m)
-	r.settle()
+	now := r.now()
+	r.doorway.Receive(now, m)
+	r.settle(now)
 }
 
 // timeAt returns room time. It also tells the machine by how much the clock has been set since the last call, possibly

@@ -275,8 +275,9 @@ func (r *near) store(ctx context.Context) error {
 	}
 	r.revision = revision
 	// Only now may it grant up to the new bound.
-	r.single.Stored(r.now(), rec)
-	r.settle()
+	now := r.now()
+	r.single.Stored(now, rec)
+	r.settle(now)
 	return nil
 }
 
@@ -347,7 +348,7 @@ func (r *near) admit(n int) (given int, stored <-chan struct{}, err error) {
 	r.visited = true
 	given = r.single.AdmitNow(now, n)
 	r.active.Store(true)
-	r.settle()
+	r.settle(now)
 	return given, r.stored, nil
 }
 

@@ -76,8 +76,7 @@ type watcher struct {
 }
 
 // settle carries out the results of a call of the machine. The caller holds the lock.
-func (r *Room) settle() {
-	now := r.now()
+func (r *Room) settle(now anteroom.Time) {
 	// Events first: an answer below may be waiting for their record.
 	r.decider.record()
 	if t := r.machine.TakeTally(); !t.Empty() {
@@ -178,7 +177,7 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 		answer = make(chan anteroom.Decision, 1) // buffered: settle must not block under the lock
 		r.held[held] = answer
 	}
-	r.settle()
+	r.settle(now)
 	if d.Verdict == anteroom.Admit {
 		r.call(d.Ticket.ID, d)
 	}
@@ -289,10 +288,11 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// Since the decision, the room may have closed or the visitor may have been called.
-	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits || r.elsewhere(&d) || len(r.watchers[d.Ticket.ID]) >= maxStreamsOfVisitor {
+	now := r.now()
+	if _, waits := r.machine.Look(now, d.Ticket); r.closed || !waits || r.elsewhere(&d) || len(r.watchers[d.Ticket.ID]) >= maxStreamsOfVisitor {
 		r.node.streams.Add(-1)
-		r.machine.CloseStream(r.now(), d.Ticket.ID)
-		r.settle()
+		r.machine.CloseStream(now, d.Ticket.ID)
+		r.settle(now)
 		return d, nil
 	}
 	first := d
@@ -326,8 +326,9 @@ func (r *Room) unwatch(id anteroom.ID, w *watcher) {
 		}
 	}
 	// Without a stream the visitor counts as away at once, so that the turn goes to someone who is there.
-	r.machine.CloseStream(r.now(), id)
-	r.settle()
+	now := r.now()
+	r.machine.CloseStream(now, id)
+	r.settle(now)
 }
 
 // places sends every stream what has changed for its visitor. If the visitor has no place any more, after a reset of
@@ -387,8 +388,9 @@ func (r *Room) Touch(id anteroom.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wake()
-	ok := r.machine.Touch(r.now(), id)
-	r.settle()
+	now := r.now()
+	ok := r.machine.Touch(now, id)
+	r.settle(now)
 	return ok
 }
 
@@ -406,7 +408,7 @@ func (r *Room) Reported(t anteroom.Ticket) bool {
 	if !r.active.Load() {
 		r.active.Store(true)
 	}
-	r.settle()
+	r.settle(now)
 	return held != 0 || d.Verdict == anteroom.Admit
 }
 
@@ -415,8 +417,9 @@ func (r *Room) Revoke(id anteroom.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wake()
-	ok := r.machine.Revoke(r.now(), id)
-	r.settle()
+	now := r.now()
+	ok := r.machine.Revoke(now, id)
+	r.settle(now)
 	return ok
 }
 
@@ -435,7 +438,7 @@ func (r *Room) Origin(f engine.OriginFacts) {
 	r.facts = f
 	r.wake()
 	r.decider.origin(now, f)
-	r.settle()
+	r.settle(now)
 }
 
 // Ended returns a channel that is closed when the session of id ends (lapse or revoke); it
@@ -509,7 +512,7 @@ func (r *Room) apply() {
 	now := r.decider.timeAt(wall)
 	r.decider.apply(now, wall)
 	r.machine.Configure(now, s)
-	r.settle()
+	r.settle(now)
 	r.places(now)
 	r.active.Store(true) // the next tick finds out whether there is anything to do
 }
@@ -554,7 +557,7 @@ func (r *Room) release() {
 	r.apply()
 	if r.machine != nil {
 		r.abandonAll()
-		r.settle()
+		r.settle(r.now())
 	}
 }
 
@@ -587,7 +590,7 @@ func (r *Room) tick(places bool) {
 		return
 	}
 	r.machine.Tick(now)
-	r.settle()
+	r.settle(now)
 	r.decider.ticked(now)
 	if places {
 		r.places(now)

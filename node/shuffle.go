@@ -118,7 +118,7 @@ func (r *near) advance(now anteroom.Time) {
 		sh := r.single.Shuffle(now, tag, seed[:], f.Start.Sub(f.Prequeue))
 		// No one may see the order before it is durable, so the record waits for this batch.
 		r.known(tag, &record{Record: shuffles.RecordOf(e, f.Number, sh), recorded: r.recordAll()})
-		r.settle()
+		r.settle(now)
 		r.unkept = true
 	}
 	if next != r.stage {

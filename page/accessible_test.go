@@ -50,7 +50,7 @@ func TestBarriers(t *testing.T) {
 // TestOurOwnPagesHaveNoBarriers: the built-in page in every state, and the example of the documentation.
 func TestOurOwnPagesHaveNoBarriers(t *testing.T) {
 	for _, s := range States() {
-		if found := Barriers(string(AppendPage(nil, View{Decision: s.Decision}, false))); len(found) > 0 {
+		if found := Barriers(string(AppendPage(nil, &View{Decision: s.Decision}, false))); len(found) > 0 {
 			t.Errorf("%s: %v", s.Name, found)
 		}
 	}

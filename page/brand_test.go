@@ -20,9 +20,9 @@ func TestBrandedPage(t *testing.T) {
 	brand := NewBrand(brandedRoom())
 	for _, s := range States() {
 		v := View{Decision: s.Decision}
-		plain := string(AppendPage(nil, v, false))
+		plain := string(AppendPage(nil, &v, false))
 		v.Brand = brand
-		page := string(AppendPage(nil, v, false))
+		page := string(AppendPage(nil, &v, false))
 		got := page
 		for _, part := range []string{brand.name, brand.style, brand.header} {
 			if strings.Count(got, part) != 1 {
@@ -33,11 +33,11 @@ func TestBrandedPage(t *testing.T) {
 		if got != plain {
 			t.Errorf("%s: the brand changes more than it adds", s.Name)
 		}
-		if string(unzip(t, AppendPage(nil, v, true))) != page {
+		if string(unzip(t, AppendPage(nil, &v, true))) != page {
 			t.Errorf("%s: compressed, the page is another", s.Name)
 		}
 	}
-	golden(t, "builtin/en-US/brand.html", sharedParts.ReplaceAllString(string(AppendPage(nil, View{Decision: States()[0].Decision, Brand: brand}, false)), "$1…$2"))
+	golden(t, "builtin/en-US/brand.html", sharedParts.ReplaceAllString(string(AppendPage(nil, &View{Decision: States()[0].Decision, Brand: brand}, false)), "$1…$2"))
 	for kind := range ChallengeKind(numChallenges) {
 		for _, unsent := range []bool{false, true} {
 			without := ContentSecurityPolicy(View{Kind: kind, Unsent: unsent})
@@ -57,7 +57,7 @@ func TestBrandedPagesAreSmall(t *testing.T) {
 	brand := NewBrand(brandedRoom())
 	views(func(name string, v View) {
 		v.Brand = brand
-		if size := len(AppendPage(nil, v, true)); size > 8<<10 {
+		if size := len(AppendPage(nil, &v, true)); size > 8<<10 {
 			t.Errorf("%s: %d bytes, at most %d", name, size, 8<<10)
 		}
 	})

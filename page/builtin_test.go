@@ -52,22 +52,22 @@ func TestGoldenPages(t *testing.T) {
 			if language != "en-US" && !strings.Contains("line far draw closed prequeue shuffle drained", s.Name) {
 				continue
 			}
-			page := string(AppendPage(nil, View{Decision: s.Decision, Language: language, Returning: s.Name != "first"}, false))
+			page := string(AppendPage(nil, &View{Decision: s.Decision, Language: language, Returning: s.Name != "first"}, false))
 			golden(t, "builtin/"+language+"/"+s.Name+".html", sharedParts.ReplaceAllString(page, "$1…$2"))
 		}
 	}
-	page := string(AppendPage(nil, View{Decision: States()[0].Decision, Paused: true}, false))
+	page := string(AppendPage(nil, &View{Decision: States()[0].Decision, Paused: true}, false))
 	golden(t, "builtin/en-US/paused.html", sharedParts.ReplaceAllString(page, "$1…$2"))
-	page = string(AppendPage(nil, View{Decision: States()[0].Decision, Unsent: true}, false))
+	page = string(AppendPage(nil, &View{Decision: States()[0].Decision, Unsent: true}, false))
 	golden(t, "builtin/en-US/unsent.html", sharedParts.ReplaceAllString(page, "$1…$2"))
-	page = string(AppendPage(nil, View{Decision: States()[0].Decision, Unsent: true, Form: []Field{{"name", `"><script>alert(1)</script>`}, {"submit", "a & b"}}}, false))
+	page = string(AppendPage(nil, &View{Decision: States()[0].Decision, Unsent: true, Form: []Field{{"name", `"><script>alert(1)</script>`}, {"submit", "a & b"}}}, false))
 	golden(t, "builtin/en-US/form.html", sharedParts.ReplaceAllString(page, "$1…$2"))
 }
 
 // What monitors, scripts, readers and robots look for, and what must never be there.
 func TestEveryPageHasItsParts(t *testing.T) {
 	views(func(name string, v View) {
-		page := string(AppendPage(nil, v, false))
+		page := string(AppendPage(nil, &v, false))
 		for _, part := range []string{
 			`<!doctype html><html lang="`, `<meta charset="utf-8">`, ` – Waiting Room powered by Anteroom</title>`,
 			`<div id="wrapper">`, ` id="last-updated" datetime="`, `<footer class="waitingrooms-text"`, `role="status"`, `role="alert"`,
@@ -137,7 +137,7 @@ func TestWaitInWords(t *testing.T) {
 		{"a draw over days", anteroom.Decision{Method: anteroom.Random, WaitKnown: true, WaitTime: day, Wait25: 2 * day, Wait75: 3 * day},
 			"More than a day", "You are in line – "},
 	} {
-		page := string(AppendPage(nil, View{Decision: c.d}, false))
+		page := string(AppendPage(nil, &View{Decision: c.d}, false))
 		if !strings.Contains(page, `id="waitTime">`+c.wait+`</dd>`) {
 			t.Errorf("%s: the wait is not %q: %s", c.name, c.wait, printed("").appendWait(nil, &View{Decision: c.d}))
 		}
@@ -149,10 +149,10 @@ func TestWaitInWords(t *testing.T) {
 
 func TestUnknownLanguageIsEnglish(t *testing.T) {
 	v := View{Decision: States()[0].Decision, Language: "en-US"}
-	want := string(AppendPage(nil, v, false))
+	want := string(AppendPage(nil, &v, false))
 	for _, language := range []string{"", "und", "xx-YY", "../en-US", "EN-us"} {
 		v.Language = language
-		if string(AppendPage(nil, v, false)) != want {
+		if string(AppendPage(nil, &v, false)) != want {
 			t.Errorf("%q is not shown in English", language)
 		}
 	}
@@ -160,10 +160,10 @@ func TestUnknownLanguageIsEnglish(t *testing.T) {
 
 func TestPolicyAllowsTheStyleAndTheScript(t *testing.T) {
 	policy := ContentSecurityPolicy(View{})
-	page := string(AppendPage(nil, View{Decision: States()[0].Decision}, false))
+	page := string(AppendPage(nil, &View{Decision: States()[0].Decision}, false))
 	allowed := 0
 	for _, s := range States() {
-		rest := string(AppendPage(nil, View{Decision: s.Decision}, false))
+		rest := string(AppendPage(nil, &View{Decision: s.Decision}, false))
 		for _, tag := range []string{"style", "script"} {
 			_, source, _ := strings.Cut(policy, tag+"-src ")
 			source, _, _ = strings.Cut(source, ";")
@@ -194,14 +194,14 @@ func TestPolicyAllowsTheStyleAndTheScript(t *testing.T) {
 
 func TestRefreshSeconds(t *testing.T) {
 	d := States()[0].Decision
-	if n := RefreshSeconds(View{Decision: d}); n != 20 {
+	if n := RefreshSeconds(&View{Decision: d}); n != 20 {
 		t.Errorf("%d, want 20", n)
 	}
-	if n := RefreshSeconds(View{Decision: d, Paused: true}); n != 0 {
+	if n := RefreshSeconds(&View{Decision: d, Paused: true}); n != 0 {
 		t.Errorf("paused: %d, want 0", n)
 	}
 	d.Refresh = 1
-	if n := RefreshSeconds(View{Decision: d}); n != 1 {
+	if n := RefreshSeconds(&View{Decision: d}); n != 1 {
 		t.Errorf("a nanosecond: %d, want 1", n)
 	}
 }
@@ -209,12 +209,12 @@ func TestRefreshSeconds(t *testing.T) {
 // The data that the script starts from is what it gets later.
 func TestThePageCarriesItsStatus(t *testing.T) {
 	v := View{Decision: States()[0].Decision}
-	_, rest, _ := strings.Cut(string(AppendPage(nil, v, false)), `id="status">`)
+	_, rest, _ := strings.Cut(string(AppendPage(nil, &v, false)), `id="status">`)
 	data, _, _ := strings.Cut(rest, "</script>")
-	if data != string(AppendStatus(nil, v)) {
+	if data != string(AppendStatus(nil, &v)) {
 		t.Errorf("%s", data)
 	}
-	_, rest, _ = strings.Cut(string(AppendPage(nil, v, false)), `id="words">`)
+	_, rest, _ = strings.Cut(string(AppendPage(nil, &v, false)), `id="words">`)
 	data, _, _ = strings.Cut(rest, "</script>")
 	if !json.Valid([]byte(data)) {
 		t.Errorf("not JSON: %s", data)
@@ -262,7 +262,7 @@ func luminance(t *testing.T, colour string) float64 {
 func TestEveryReasonRenders(t *testing.T) {
 	for _, reason := range anteroom.Reasons() {
 		for _, verdict := range []anteroom.Verdict{anteroom.Wait, anteroom.Admit, anteroom.Refuse, anteroom.Pass} {
-			page := string(AppendPage(nil, View{Decision: anteroom.Decision{Verdict: verdict, Reason: reason}}, false))
+			page := string(AppendPage(nil, &View{Decision: anteroom.Decision{Verdict: verdict, Reason: reason}}, false))
 			if want := fmt.Sprintf(`"reason":"%s"`, reason); !strings.Contains(page, want) {
 				t.Errorf("%v: the page lacks %s", reason, want)
 			}

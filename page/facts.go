@@ -158,7 +158,7 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	dst = append(dst, ' ')
 	dst = b.appendTime(dst, ` id="last-updated"`, v.updated(), v.updated())
 	dst = append(dst, `</span></p><script type="application/json" id="status">`...)
-	dst = appendStatus(dst, v)
+	dst = AppendStatus(dst, v)
 	dst = append(dst, "</script>"...)
 	return append(dst, v.Challenge...)
 }

@@ -9,7 +9,7 @@ import (
 // somebody who waits.
 func TestFormIsKeptAsText(t *testing.T) {
 	waiting := States()[0].Decision
-	page := func(v View) string { return string(AppendPage(nil, v, false)) }
+	page := func(v View) string { return string(AppendPage(nil, &v, false)) }
 	v := View{Decision: waiting, Unsent: true, Form: []Field{{"a", `x" autofocus onfocus="alert(1)`}, {"</form><script>", "'"}}}
 	if got := page(v); !strings.Contains(got, `value="x&#34; autofocus onfocus=&#34;alert(1)"`) || !strings.Contains(got, `name="&lt;/form&gt;&lt;script&gt;" value="&#39;"`) {
 		t.Errorf("the fields are not as written:\n%s", got)

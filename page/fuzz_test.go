@@ -55,7 +55,7 @@ func FuzzCompile(f *testing.F) {
 			t.Fatal(err)
 		}
 		v.Template = tmpl
-		out := AppendPage(nil, v, false)
+		out := AppendPage(nil, &v, false)
 		if len(out) > len(page)+64*maxTemplateTags {
 			t.Errorf("%d bytes from %d", len(out), len(page))
 		}
@@ -106,16 +106,16 @@ func FuzzDecision(f *testing.F) {
 		if now != 0 {
 			v.Now = time.UnixMilli(now % (1 << 50))
 		}
-		for _, out := range [][]byte{AppendJSON(nil, v), AppendStatus(nil, v)} {
+		for _, out := range [][]byte{AppendJSON(nil, &v), AppendStatus(nil, &v)} {
 			if !json.Valid(out) {
 				t.Errorf("not JSON: %s", out)
 			}
 		}
-		if n := len(AppendStatus(nil, v)); n > 350 {
+		if n := len(AppendStatus(nil, &v)); n > 350 {
 			t.Errorf("a status of %d bytes", n)
 		}
-		plain := AppendPage(nil, v, false)
-		if !bytes.Equal(unzip(t, AppendPage(nil, v, true)), plain) {
+		plain := AppendPage(nil, &v, false)
+		if !bytes.Equal(unzip(t, AppendPage(nil, &v, true)), plain) {
 			t.Error("the compressed page differs")
 		}
 		if n := bytes.Count(plain, []byte("</script>")); n != 3 && n != 4 {

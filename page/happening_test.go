@@ -60,7 +60,7 @@ func TestJSONTellsOfEvents(t *testing.T) {
 		}), `false,false,"fifo",true,false,false,false,true,true,60,"1 hour",120,"2 hours",false`},
 	} {
 		var object struct{ CfWaitingRoom map[string]json.RawMessage }
-		if err := json.Unmarshal(AppendJSON(nil, View{Decision: c.d}), &object); err != nil {
+		if err := json.Unmarshal(AppendJSON(nil, &View{Decision: c.d}), &object); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
@@ -81,13 +81,13 @@ func TestJSONTellsOfEvents(t *testing.T) {
 func TestCountdownFollowsTheWallClock(t *testing.T) {
 	d := during(anteroom.Prequeueing, 90*time.Minute, 3*time.Hour, false)
 	v := View{Decision: d, Now: noon.Std().Add(time.Hour)}
-	if out := string(AppendJSON(nil, v)); !strings.Contains(out, `"timeUntilEventStart":30,`) {
+	if out := string(AppendJSON(nil, &v)); !strings.Contains(out, `"timeUntilEventStart":30,`) {
 		t.Error(out)
 	}
-	if out := string(AppendStatus(nil, v)); !strings.Contains(out, `"start":1800,`) {
+	if out := string(AppendStatus(nil, &v)); !strings.Contains(out, `"start":1800,`) {
 		t.Error(out)
 	}
-	page := string(AppendPage(nil, v, false))
+	page := string(AppendPage(nil, &v, false))
 	for _, part := range []string{`id="prequeueTime">30 min<`, "Start: <time datetime=\"2020-08-04T01:16:00.000Z\">01:16 UTC</time>", "<title>(30 min) It has not started yet"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("%s lacks %s", page, part)
@@ -119,7 +119,7 @@ func TestStatesOfEvents(t *testing.T) {
 		{of(line, func(d *anteroom.Decision) { d.Method = anteroom.Random }), "draw", `"start":0,"end":3600`},
 		{of(line, func(d *anteroom.Decision) { d.Method = anteroom.Reject }), "closed", `"start":0,"end":3600`},
 	} {
-		out := string(AppendStatus(nil, View{Decision: c.d}))
+		out := string(AppendStatus(nil, &View{Decision: c.d}))
 		if !strings.Contains(out, `"state":"`+c.state+`",`+c.start) {
 			t.Errorf("want %s, %s: %s", c.state, c.start, out)
 		}
@@ -130,21 +130,21 @@ func TestStatesOfEvents(t *testing.T) {
 func TestNoPlaceBeforeTheDraw(t *testing.T) {
 	d := during(anteroom.Prequeueing, time.Hour, 2*time.Hour, true)
 	d.Ahead, d.AheadKnown = 7, true
-	if out := string(AppendStatus(nil, View{Decision: d})); !strings.Contains(out, `"ahead":null`) {
+	if out := string(AppendStatus(nil, &View{Decision: d})); !strings.Contains(out, `"ahead":null`) {
 		t.Error(out)
 	}
-	if page := string(AppendPage(nil, View{Decision: d}, false)); strings.Contains(page, `id="ahead">7`) {
+	if page := string(AppendPage(nil, &View{Decision: d}, false)); strings.Contains(page, `id="ahead">7`) {
 		t.Error("the page shows a place")
 	}
 	d.InForce.Event.ShuffleAtStart = false
-	if out := string(AppendStatus(nil, View{Decision: d})); !strings.Contains(out, `"ahead":7`) {
+	if out := string(AppendStatus(nil, &View{Decision: d})); !strings.Contains(out, `"ahead":7`) {
 		t.Error(out)
 	}
 }
 
 // A start on another day is told with its date.
 func TestFarStartHasADate(t *testing.T) {
-	page := string(AppendPage(nil, View{Decision: during(anteroom.Prequeueing, 50*time.Hour, 60*time.Hour, false)}, false))
+	page := string(AppendPage(nil, &View{Decision: during(anteroom.Prequeueing, 50*time.Hour, 60*time.Hour, false)}, false))
 	for _, part := range []string{`id="prequeueTime">50 h<`, ">2020-08-06 01:46 UTC</time>", "<title>It has not started yet"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("%s lacks %s", page, part)

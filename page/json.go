@@ -10,9 +10,9 @@ import (
 
 // AppendJSON appends the published object for apps: one member, cfWaitingRoom, with its 25
 // fields in their published order. Fields that are not valid are 0, false or "unavailable".
-func AppendJSON(dst []byte, v View) []byte {
+func AppendJSON(dst []byte, v *View) []byte {
 	d := &v.Decision
-	p := publish(&v)
+	p := publish(v)
 	dst = append(dst, `{"cfWaitingRoom":{"inWaitingRoom":true,"waitTimeKnown":`...)
 	dst = strconv.AppendBool(dst, p.known)
 	dst = appendField(dst, `,"waitTime":`, p.wait)
@@ -54,7 +54,7 @@ func AppendJSON(dst []byte, v View) []byte {
 	dst = appendQuotable(dst, string(v.Challenge))
 	dst = append(dst, `","infiniteQueue":`...)
 	dst = strconv.AppendBool(dst, v.Infinite)
-	return append(appendLane(dst, &v), `}}`...)
+	return append(appendLane(dst, v), `}}`...)
 }
 
 // AppendStatus appends what the page's script works with, at most 350 bytes beside the message and the lane:
@@ -78,9 +78,7 @@ func AppendJSON(dst []byte, v View) []byte {
 //	next      likewise: milliseconds since 1970 at which it applies
 //	push      1: the page may offer web push; left out otherwise
 //	message   what the operator says to everybody who waits; left out when there is nothing
-func AppendStatus(dst []byte, v View) []byte { return appendStatus(dst, &v) }
-
-func appendStatus(dst []byte, v *View) []byte {
+func AppendStatus(dst []byte, v *View) []byte {
 	d := &v.Decision
 	dst = append(dst, `{"admitted":`...)
 	dst = strconv.AppendBool(dst, d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass)

@@ -44,7 +44,7 @@ func TestJSONIsThePublishedObject(t *testing.T) {
 			`"lastUpdated":"2020-08-03T23:46:00.000Z","refreshIntervalSeconds":20,"queueingMethod":"passthrough",` +
 			`"isFIFOQueue":false,"isRandomQueue":false,"isPassthroughQueue":true,"isRejectQueue":false,` + events},
 	} {
-		if got := string(AppendJSON(nil, View{Decision: c.d})); got != c.want {
+		if got := string(AppendJSON(nil, &View{Decision: c.d})); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -78,12 +78,12 @@ func TestWaitTimeFormatted(t *testing.T) {
 func TestMomentsFollowTheWallClock(t *testing.T) {
 	d := States()[0].Decision
 	v := View{Decision: d, Now: d.At.Std().Add(3 * time.Hour)}
-	for _, out := range []string{string(AppendJSON(nil, v)), string(AppendPage(nil, v, false))} {
+	for _, out := range []string{string(AppendJSON(nil, &v)), string(AppendPage(nil, &v, false))} {
 		if !strings.Contains(out, "2026-11-20T17:27:05.000Z") {
 			t.Errorf("the last update is not three hours later: %s", out)
 		}
 	}
-	if page := string(AppendPage(nil, v, false)); !strings.Contains(page, "17:32 UTC") {
+	if page := string(AppendPage(nil, &v, false)); !strings.Contains(page, "17:32 UTC") {
 		t.Error("the kept-until moment is not three hours later")
 	}
 }
@@ -103,7 +103,7 @@ func TestNextAttemptIsTheSum(t *testing.T) {
 				RefreshIntervalSeconds int
 			} `json:"cfWaitingRoom"`
 		}
-		if err := json.Unmarshal(AppendJSON(nil, View{Decision: d, Now: at.Std().Add(later)}), &got); err != nil {
+		if err := json.Unmarshal(AppendJSON(nil, &View{Decision: d, Now: at.Std().Add(later)}), &got); err != nil {
 			t.Fatal(err)
 		}
 		return got.In.LastUpdated, got.In.LastUpdated.Add(time.Duration(got.In.RefreshIntervalSeconds) * time.Second)
@@ -125,7 +125,7 @@ func TestStatus(t *testing.T) {
 	d.Reason, d.Stream = anteroom.ReasonEarly, true
 	at := d.At.Std().UnixMilli()
 	var got map[string]any
-	if err := json.Unmarshal(AppendStatus(nil, View{Decision: d}), &got); err != nil {
+	if err := json.Unmarshal(AppendStatus(nil, &View{Decision: d}), &got); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{
@@ -140,7 +140,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%d members, want 14: %v", len(got), got)
 	}
 
-	admitted := string(AppendStatus(nil, View{Decision: anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: d.At}}))
+	admitted := string(AppendStatus(nil, &View{Decision: anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: d.At}}))
 	for _, part := range []string{`"admitted":true`, `"ahead":null`, `"wait":null`, `"lo":0`, `"kept":0`, `"reason":"turn"`, `"ref":""`} {
 		if !strings.Contains(admitted, part) {
 			t.Errorf("%s lacks %s", admitted, part)
@@ -188,10 +188,10 @@ func TestNothingIsAllocated(t *testing.T) {
 	for _, s := range States() {
 		v := View{Decision: s.Decision, Language: "ar-EG", Now: time.Unix(1_800_000_000, 0)}
 		for name, f := range map[string]func(){
-			"json":   func() { AppendJSON(buf, v) },
-			"status": func() { AppendStatus(buf, v) },
-			"plain":  func() { AppendPage(buf, v, false) },
-			"gzip":   func() { AppendPage(buf, v, true) },
+			"json":   func() { AppendJSON(buf, &v) },
+			"status": func() { AppendStatus(buf, &v) },
+			"plain":  func() { AppendPage(buf, &v, false) },
+			"gzip":   func() { AppendPage(buf, &v, true) },
 		} {
 			if n := testing.AllocsPerRun(50, f); n != 0 {
 				t.Errorf("%s, %s: %v allocations", s.Name, name, n)
@@ -205,7 +205,7 @@ func BenchmarkJSON(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = AppendJSON(buf[:0], v)
+		buf = AppendJSON(buf[:0], &v)
 	}
 }
 
@@ -214,6 +214,6 @@ func BenchmarkStatus(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = AppendStatus(buf[:0], v)
+		buf = AppendStatus(buf[:0], &v)
 	}
 }

@@ -9,7 +9,7 @@ import (
 func TestPagesWithLanesAreSmall(t *testing.T) {
 	views(func(name string, v View) {
 		v.Lane, v.Codes = strings.Repeat("lane_", 10), true
-		if size := len(AppendPage(nil, v, true)); size > 8<<10 {
+		if size := len(AppendPage(nil, &v, true)); size > 8<<10 {
 			t.Errorf("%s: %d bytes, at most %d", name, size, 8<<10)
 		}
 	})
@@ -25,7 +25,7 @@ func TestLaneIsText(t *testing.T) {
 		}
 		own := v
 		own.Template = t
-		return [4]string{string(AppendPage(nil, v, false)), string(AppendStatus(nil, v)), string(AppendJSON(nil, v)), string(AppendPage(nil, own, false))}
+		return [4]string{string(AppendPage(nil, &v, false)), string(AppendStatus(nil, &v)), string(AppendJSON(nil, &v)), string(AppendPage(nil, &own, false))}
 	}
 	for i, text := range plain() {
 		if strings.Contains(text, `"lane"`) || strings.Contains(text, "__anteroom=invite") || i == 3 && !strings.Contains(text, "<p></p>") {

@@ -36,7 +36,7 @@ func TestStatusOfATemplateStaysInItsAttribute(t *testing.T) {
 	}
 	v := View{Template: page, Decision: States()[0].Decision}
 	v.Decision.InForce = &anteroom.InForce{Message: `"></script><script>alert(1)`}
-	got := string(AppendPage(nil, v, false))
+	got := string(AppendPage(nil, &v, false))
 	if strings.Count(got, "<") != 2 || strings.Count(got, `"`) != 4 {
 		t.Error(got)
 	}

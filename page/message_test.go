@@ -24,9 +24,9 @@ func TestTheMessageIsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := said(hostile)
-	page := string(AppendPage(nil, v, false))
+	page := string(AppendPage(nil, &v, false))
 	v.Template = own
-	for name, text := range map[string]string{"built-in": page, "own": string(AppendPage(nil, v, false)), "status": string(AppendStatus(nil, v))} {
+	for name, text := range map[string]string{"built-in": page, "own": string(AppendPage(nil, &v, false)), "status": string(AppendStatus(nil, &v))} {
 		if strings.Contains(text, "<img") || strings.Contains(text, "<script>alert") || strings.Contains(text, "</script><script>a") {
 			t.Errorf("%s: the message is markup:\n%s", name, text)
 		}
@@ -35,7 +35,7 @@ func TestTheMessageIsText(t *testing.T) {
 		t.Errorf("the page does not show it:\n%s", page)
 	}
 	var status struct{ Message string }
-	if err := json.Unmarshal(AppendStatus(nil, v), &status); err != nil || status.Message != hostile {
+	if err := json.Unmarshal(AppendStatus(nil, &v), &status); err != nil || status.Message != hostile {
 		t.Errorf("%v: the script reads %q", err, status.Message)
 	}
 }
@@ -44,13 +44,14 @@ func TestTheMessageIsText(t *testing.T) {
 // published object has no member of ours.
 func TestNoMessage(t *testing.T) {
 	v := said("")
-	if page := string(AppendPage(nil, v, false)); !strings.Contains(page, `<div aria-live=polite><p id="note" class="note" hidden></p><p id="message" dir="auto"></p></div>`) {
+	if page := string(AppendPage(nil, &v, false)); !strings.Contains(page, `<div aria-live=polite><p id="note" class="note" hidden></p><p id="message" dir="auto"></p></div>`) {
 		t.Error("the page has no region for them")
 	}
-	if status := string(AppendStatus(nil, v)); strings.Contains(status, "message") {
+	if status := string(AppendStatus(nil, &v)); strings.Contains(status, "message") {
 		t.Errorf("status: %s", status)
 	}
-	if object := string(AppendJSON(nil, said("Hello."))); strings.Contains(object, "Hello") {
+	v = said("Hello.")
+	if object := string(AppendJSON(nil, &v)); strings.Contains(object, "Hello") {
 		t.Errorf("the published object: %s", object)
 	}
 }
@@ -65,7 +66,7 @@ func TestEveryStateShowsTheMessage(t *testing.T) {
 		}
 		f.Message = "Doors open at 10."
 		v.Decision.InForce = &f
-		if page := string(AppendPage(nil, v, false)); !strings.Contains(page, ">Doors open at 10.</p>") {
+		if page := string(AppendPage(nil, &v, false)); !strings.Contains(page, ">Doors open at 10.</p>") {
 			t.Errorf("%s does not", s.Name)
 		}
 	}

@@ -67,7 +67,7 @@ func TestMovesEscape(t *testing.T) {
 // In a lottery there is no place that could move, and without a place neither.
 func TestWhoIsOfferedToMove(t *testing.T) {
 	for _, s := range States() {
-		page := string(AppendPage(nil, View{Decision: s.Decision}, false))
+		page := string(AppendPage(nil, &View{Decision: s.Decision}, false))
 		waits := s.Decision.Verdict == anteroom.Wait && !s.Decision.Ticket.Accepted() && s.Name != "lottery" && s.Name != "full"
 		if strings.Contains(page, MoveQuery+`"`) != waits {
 			t.Errorf("%s: offered: %v, want %v", s.Name, !waits, waits)

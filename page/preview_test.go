@@ -47,13 +47,13 @@ func TestPreviewShowsEveryState(t *testing.T) {
 		"event=none&shuffle_at_event_start=false&force_queue=false&utm=x": "You are in line",
 	} {
 		v, through := parsePreview(t, query).View(nil, "en-US", previewNow)
-		if page := string(AppendPage(nil, v, false)); through || !strings.Contains(page, want) {
+		if page := string(AppendPage(nil, &v, false)); through || !strings.Contains(page, want) {
 			t.Errorf("%s: through %v, %q is not there", query, through, want)
 		}
-		if n := RefreshSeconds(v); n != 0 {
+		if n := RefreshSeconds(&v); n != 0 {
 			t.Errorf("%s: refreshes every %d s", query, n)
 		}
-		if status := string(AppendStatus(nil, v)); !strings.Contains(status, `"refresh":0`) {
+		if status := string(AppendStatus(nil, &v)); !strings.Contains(status, `"refresh":0`) {
 			t.Errorf("%s: the script would ask: %s", query, status)
 		}
 	}
@@ -89,7 +89,7 @@ func TestPreviewVariables(t *testing.T) {
 		"force_queue=true&queueing_method=passthrough&event=prequeueing&shuffle_at_event_start=true": "false 0 unavailable|true false|passthrough false true|true true 15 15 minutes 75 true|20",
 	} {
 		v, _ := parsePreview(t, query).View(show, "de-DE", previewNow)
-		if got := string(AppendPage(nil, v, false)); got != want {
+		if got := string(AppendPage(nil, &v, false)); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", query, got, want)
 		}
 	}
@@ -137,10 +137,10 @@ func FuzzPreview(f *testing.F) {
 		}
 		for _, language := range anteroom.Languages[:3] {
 			v, _ := o.View(nil, language, previewNow)
-			if out := AppendJSON(nil, v); !json.Valid(out) {
+			if out := AppendJSON(nil, &v); !json.Valid(out) {
 				t.Errorf("not JSON: %s", out)
 			}
-			AppendPage(nil, v, true)
+			AppendPage(nil, &v, true)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func FuzzPreview(f *testing.F) {
 func TestPreviewOfAState(t *testing.T) {
 	for _, s := range States() {
 		v, through := parsePreview(t, "state="+s.Name+"&force_queue=true").View(nil, "en-US", previewNow)
-		page, want := string(AppendPage(nil, v, false)), string(AppendPage(nil, View{Decision: s.Decision, Returning: true, Preview: true}, false))
+		page, want := string(AppendPage(nil, &v, false)), string(AppendPage(nil, &View{Decision: s.Decision, Returning: true, Preview: true}, false))
 		title := func(page string) string {
 			_, page, _ = strings.Cut(page, "<title>")
 			page, _, _ = strings.Cut(page, "<")

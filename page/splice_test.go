@@ -43,8 +43,8 @@ func TestGzipIsThePlainPage(t *testing.T) {
 	}
 	before := []byte("kept")
 	views(func(name string, v View) {
-		plain := AppendPage(nil, v, false)
-		zipped, ok := bytes.CutPrefix(AppendPage(before, v, true), before)
+		plain := AppendPage(nil, &v, false)
+		zipped, ok := bytes.CutPrefix(AppendPage(before, &v, true), before)
 		if !ok {
 			t.Fatalf("%s: the page overwrote what stood before it", name)
 		}
@@ -58,7 +58,7 @@ func TestGzipIsThePlainPage(t *testing.T) {
 // has must agree; Go's, above, always runs.
 func TestOtherDecodersAgree(t *testing.T) {
 	v := View{Decision: States()[0].Decision, Language: "th-TH"}
-	plain, zipped := AppendPage(nil, v, false), AppendPage(nil, v, true)
+	plain, zipped := AppendPage(nil, &v, false), AppendPage(nil, &v, true)
 	for _, command := range [][]string{
 		{"gunzip", "-c"},
 		{"python3", "-c", "import gzip,sys; sys.stdout.buffer.write(gzip.decompress(sys.stdin.buffer.read()))"},
@@ -105,7 +105,7 @@ func TestPagesAreSmall(t *testing.T) {
 	largest, name := 0, ""
 	views(func(n string, v View) {
 		for _, v.Unsent = range []bool{false, true} {
-			if size := len(AppendPage(nil, v, true)); size > largest {
+			if size := len(AppendPage(nil, &v, true)); size > largest {
 				largest, name = size, n
 			}
 		}
@@ -130,7 +130,7 @@ func BenchmarkPage(b *testing.B) {
 			var buf []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				buf = AppendPage(buf[:0], v, c.gzip)
+				buf = AppendPage(buf[:0], &v, c.gzip)
 			}
 			b.ReportMetric(float64(len(buf)), "B/page")
 		})

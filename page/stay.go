@@ -15,7 +15,7 @@ func stay(v View, query, again string, ends time.Duration) string {
 	}
 	data := func(name, value string) string { return ` data-` + name + `="` + value + `"` }
 	script := `<script` + data("here", "?"+html.EscapeString(query)) + data("stream", "?"+withQuery(query, streamQuery)) + data("status", "?"+withQuery(query, statusQuery)) +
-		data("refresh", strconv.Itoa(max(1, RefreshSeconds(v)))) + data("pause", strconv.Itoa(pauseOf(v)))
+		data("refresh", strconv.Itoa(max(1, RefreshSeconds(&v)))) + data("pause", strconv.Itoa(pauseOf(v)))
 	if again != "" {
 		script += data("again", "?"+withQuery(query, again))
 	}

@@ -27,10 +27,10 @@ func TestTemplateShowsEveryVariable(t *testing.T) {
 	}
 	for _, s := range States() {
 		v := View{Decision: s.Decision, Template: starter}
-		plain := AppendPage(nil, v, false)
+		plain := AppendPage(nil, &v, false)
 		golden(t, "templates/"+s.Name+".html", string(plain))
 		for range 2 { // the second time with the first one's writer
-			if string(unzip(t, AppendPage(nil, v, true))) != string(plain) {
+			if string(unzip(t, AppendPage(nil, &v, true))) != string(plain) {
 				t.Errorf("%s: the compressed page differs", s.Name)
 			}
 		}
@@ -42,7 +42,7 @@ func TestVariablesAreTheJSONFields(t *testing.T) {
 	for _, s := range States() {
 		v := View{Decision: s.Decision}
 		var object struct{ CfWaitingRoom map[string]any }
-		if err := json.Unmarshal(AppendJSON(nil, v), &object); err != nil {
+		if err := json.Unmarshal(AppendJSON(nil, &v), &object); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(object.CfWaitingRoom); n != 25 {
@@ -144,7 +144,7 @@ func TestHarmlessTemplates(t *testing.T) {
 			continue
 		}
 		v.Template = tmpl
-		if got := string(AppendPage(nil, v, false)); got != c.want {
+		if got := string(AppendPage(nil, &v, false)); got != c.want {
 			t.Errorf("%q shows %q, want %q", c.page, got, c.want)
 		}
 	}
@@ -170,7 +170,7 @@ func TestTheWorstTemplateIsQuick(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		var out []byte
-		if took := quickest(func() { out = AppendPage(nil, View{Decision: States()[0].Decision, Template: tmpl}, true) }); took > budget {
+		if took := quickest(func() { out = AppendPage(nil, &View{Decision: States()[0].Decision, Template: tmpl}, true) }); took > budget {
 			t.Errorf("%s: took %v, at most %v", name, took, budget)
 		}
 		if len(out) > anteroom.MaxTemplateBytes+64*maxTemplateTags {
@@ -204,7 +204,7 @@ func BenchmarkWorstTemplate(b *testing.B) {
 			b.Run(name+map[bool]string{false: "/plain", true: "/gzip"}[gzip], func(b *testing.B) {
 				var buf []byte
 				for b.Loop() {
-					buf = AppendPage(buf[:0], v, gzip)
+					buf = AppendPage(buf[:0], &v, gzip)
 				}
 			})
 		}
@@ -223,6 +223,6 @@ func BenchmarkStarterTemplate(b *testing.B) {
 	v := View{Decision: States()[0].Decision, Template: tmpl}
 	var buf []byte
 	for b.Loop() {
-		buf = AppendPage(buf[:0], v, true)
+		buf = AppendPage(buf[:0], &v, true)
 	}
 }

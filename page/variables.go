@@ -48,7 +48,7 @@ func variables(v View) map[string]any {
 		"timeUntilEventEndHourMinutes":   p.untilEnd % 60,
 		"shuffleAtEventStart":            p.shuffle,
 
-		"status":        string(appendStatus(nil, &v)), // as the script at LivePath reads it
+		"status":        string(AppendStatus(nil, &v)), // as the script at LivePath reads it
 		"turnstile":     string(v.Challenge),
 		"infiniteQueue": v.Infinite,
 
@@ -107,5 +107,5 @@ func unixMilli(t time.Time) int64 {
 // interval is what the page says about its refreshing; that of a preview is made up.
 func interval(v View) int {
 	v.Preview = false
-	return RefreshSeconds(v)
+	return RefreshSeconds(&v)
 }

@@ -40,7 +40,7 @@ func (f *face) checkTemplate(r *api.Request, b schema.PageSpec) (schema.PageResu
 		return out, nil
 	}
 	view := page.View{Decision: page.States()[0].Decision, Template: template, Language: language}
-	sent := len(page.AppendPage(nil, view, true))
+	sent := len(page.AppendPage(nil, &view, true))
 	out.BytesGzip = &sent
 	if f.preview != nil && r.By.MaySomewhere(manage.Edit) {
 		path := f.preview(template, len(b.HTML))

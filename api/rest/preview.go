@@ -154,5 +154,5 @@ func (a *API) Preview(w http.ResponseWriter, r *http.Request) {
 		w.Write(waiting.AppendWelcome(nil))
 		return
 	}
-	w.Write(waiting.AppendPage(nil, view, false))
+	w.Write(waiting.AppendPage(nil, &view, false))
 }

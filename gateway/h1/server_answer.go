@@ -62,7 +62,7 @@ func (w *reply) WriteHeader(status int) {
 		panic("h1: invalid status " + strconv.Itoa(status))
 	case status < 200:
 		w.out = appendStatus(buffer(w.out), status)
-		w.out = appendFields(w.out, w.header, nil, false)
+		w.out, _ = appendFields(w.out, w.header, nil, false)
 		w.out = append(w.out, "\r\n"...)
 		w.flush()
 		return
@@ -109,11 +109,11 @@ func (w *reply) Write(p []byte) (int, error) {
 			w.pending = append(buffer(w.pending), p...)
 			return len(p), nil
 		}
-		w.head(p)
+		w.head(p, false)
 		w.body(w.pending)
 		w.pending = give(w.pending)
 	} else if !w.sent {
-		w.head(p)
+		w.head(p, false)
 	}
 	w.body(p)
 	if w.err != nil {
@@ -122,15 +122,11 @@ func (w *reply) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// head puts the status line and the fields into out. first is the beginning of the body as far as it is known.
-func (w *reply) head(first []byte) {
+// head puts the status line and the fields into out. first is the beginning of the body as far as it is known; whole says
+// that the handler has returned, so that the body is as long as what it wrote.
+func (w *reply) head(first []byte, whole bool) {
 	w.sent = true
-	h := w.header
-	w.close = w.close || w.v.srv.closeEach.Load() || slices.ContainsFunc(h["Connection"], func(line string) bool { return hasToken([]byte(line), "close") })
-	if !w.close && !w.v.asked.discard() {
-		w.close = true
-	}
-	for _, line := range h["Trailer"] {
+	for _, line := range w.header["Trailer"] {
 		for name := range strings.SplitSeq(line, ",") {
 			if name = http.CanonicalHeaderKey(strings.Trim(name, " \t")); mayTrail(name) {
 				w.trailer = append(w.trailer, name)
@@ -138,12 +134,20 @@ func (w *reply) head(first []byte) {
 		}
 	}
 	w.out = appendStatus(buffer(w.out), w.status)
-	w.out = appendFields(w.out, h, w.trailer, w.status == http.StatusNotModified)
-	if _, typed := h["Content-Type"]; !typed && len(first) > 0 && bodyAllowed(w.status) && len(h["Content-Encoding"]) == 0 {
+	var said said
+	w.out, said = appendFields(w.out, w.header, w.trailer, w.status == http.StatusNotModified)
+	w.close = w.close || said.close || w.v.srv.closeEach.Load()
+	if !w.close && !w.v.asked.discard() {
+		w.close = true
+	}
+	if !said.typed && len(first) > 0 && bodyAllowed(w.status) && len(w.header["Content-Encoding"]) == 0 {
 		w.out = appendField(w.out, "Content-Type", http.DetectContentType(first))
 	}
-	if _, dated := h["Date"]; !dated {
+	if !said.dated {
 		w.out = appendField(w.out, "Date", date())
+	}
+	if whole && w.length < 0 && (w.r.Method != http.MethodHead || w.wrote > 0) && !said.trails {
+		w.length = w.wrote
 	}
 	switch {
 	case !bodyAllowed(w.status):
@@ -164,16 +168,6 @@ func (w *reply) head(first []byte) {
 // bodyAllowed reports whether an answer to anything but HEAD may have a body.
 func bodyAllowed(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
-}
-
-// trails reports whether a trailer was announced, or is there.
-func (w *reply) trails() bool {
-	for name := range w.header {
-		if name == "Trailer" || strings.HasPrefix(name, http.TrailerPrefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // body writes a part of the body: large ones at once, together with what waits before them.
@@ -226,7 +220,7 @@ func (w *reply) FlushError() error {
 		w.WriteHeader(http.StatusOK)
 	}
 	if !w.sent {
-		w.head(w.pending)
+		w.head(w.pending, false)
 		if w.hasBody() {
 			w.body(w.pending)
 		}
@@ -267,10 +261,7 @@ func (w *reply) finish() bool {
 		w.WriteHeader(http.StatusOK)
 	}
 	if !w.sent {
-		if w.length < 0 && (w.r.Method != http.MethodHead || w.wrote > 0) && !w.trails() {
-			w.length = w.wrote
-		}
-		w.head(w.pending)
+		w.head(w.pending, true)
 		if w.hasBody() {
 			w.body(w.pending)
 		}
@@ -329,22 +320,39 @@ func appendStatus(b []byte, status int) []byte {
 	return append(b, "\r\n"...)
 }
 
+// said is what the handler's own fields settle of an answer.
+type said struct {
+	close  bool
+	typed  bool
+	dated  bool
+	trails bool // a trailer was announced, or is there
+}
+
 // appendFields writes the fields that a handler may say, without those that come at the end; those that frame the
 // message are the loop's.
-func appendFields(b []byte, h http.Header, later []string, untyped bool) []byte {
+func appendFields(b []byte, h http.Header, later []string, untyped bool) ([]byte, said) {
+	var s said
 	for name, values := range h {
 		switch name {
 		case "Content-Length", "Transfer-Encoding":
 			continue
 		case "Connection":
+			s.close = slices.ContainsFunc(values, func(line string) bool { return hasToken([]byte(line), "close") })
 			// The loop says close itself.
 			if len(values) == 1 && strings.EqualFold(values[0], "close") {
 				continue
 			}
 		case "Content-Type":
+			s.typed = true
 			if untyped {
 				continue
 			}
+		case "Date":
+			s.dated = true
+		case "Trailer":
+			s.trails = true
+		default:
+			s.trails = s.trails || strings.HasPrefix(name, http.TrailerPrefix)
 		}
 		if len(later) > 0 && slices.Contains(later, name) {
 			continue
@@ -353,7 +361,7 @@ func appendFields(b []byte, h http.Header, later []string, untyped bool) []byte 
 			b = appendField(b, name, value) // does nothing for http.TrailerPrefix, whose names are no tokens
 		}
 	}
-	return b
+	return b, s
 }
 
 // appendField writes a field, as net/http does: nothing with a name that is none, no line ends in values.

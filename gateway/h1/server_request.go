@@ -32,7 +32,8 @@ type fields struct {
 }
 
 var fieldsPool = sync.Pool{New: func() any {
-	return &fields{header: make(http.Header, 16), answer: make(http.Header, 16)}
+	// A map for up to eight is searched without a table; one that has grown stays as it is.
+	return &fields{header: make(http.Header, 8), answer: make(http.Header, 8)}
 }}
 
 // giveBack gives the fields back, when nobody uses request and answer any more.

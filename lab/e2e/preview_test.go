@@ -23,7 +23,7 @@ func TestPreviewAsksNothing(t *testing.T) {
 		v, _ := o.View(nil, "de-DE", time.Now())
 		w.Header().Set("Content-Security-Policy", "sandbox allow-scripts")
 		w.Header().Set("Content-Type", page.HTMLType)
-		w.Write(page.AppendPage(nil, v, false))
+		w.Write(page.AppendPage(nil, &v, false))
 	}))
 	t.Cleanup(front.Close)
 	b := open(t)

@@ -76,7 +76,7 @@ func (x *exchange) verify() (who account.ID, lane uint8, worth account.Result) {
 		}
 	}
 	if a.AccountCookie != "" {
-		eachCookie(x.r.Header["Cookie"], a.AccountCookie, try)
+		eachCookie(x.cookies, a.AccountCookie, try)
 	}
 	if lines := x.r.Header.Values(a.AccountHeader); tried == 0 && len(lines) == 1 {
 		token := lines[0]

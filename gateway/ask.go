@@ -106,7 +106,7 @@ func (x *exchange) chooseLanguage() {
 // language is that of the built-in page.
 func (x *exchange) language() string {
 	chosen := ""
-	eachCookie(x.r.Header["Cookie"], languageCookie, func(value string) { chosen = value })
+	eachCookie(x.cookies, languageCookie, func(value string) { chosen = value })
 	accept := ""
 	if lines := x.r.Header["Accept-Language"]; len(lines) > 0 {
 		accept = lines[0]

@@ -130,7 +130,7 @@ const answersRead = 8
 // answered checks what a visitor answers. An answer to another question is none: it belongs to an older ticket, or to another room.
 func (x *exchange) answered(id anteroom.ID) (came result) {
 	c, left := x.s.challenge, answersRead
-	eachCookie(x.r.Header["Cookie"], c.cookie, func(value string) {
+	eachCookie(x.cookies, c.cookie, func(value string) {
 		asked, answer, _ := strings.Cut(value, ".")
 		if left--; left < 0 || came != unanswered || len(asked) != 32 {
 			return

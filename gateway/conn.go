@@ -29,7 +29,7 @@ type conn struct {
 	agent   string                       // User-Agent of that newcomer
 	waiting bool                         // the last answer was to somebody who waits
 	last    atomic.Pointer[openedTicket] // of a session; what it points to never changes
-	known   anteroom.ID                  // session whose networks have this client's among them
+	known   atomic.Pointer[anteroom.ID]  // session whose networks have this client's among them; nil before the first
 
 	limit limit // at which it is closed; ends nothing when nobody hears of its states
 }
@@ -67,16 +67,11 @@ func (c *conn) remember(o openedTicket) {
 
 // counted reports whether the client's network has been counted for the session.
 func (c *conn) counted(id anteroom.ID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.known == id
+	known := c.known.Load()
+	return known != nil && *known == id
 }
 
-func (c *conn) count(id anteroom.ID) {
-	c.mu.Lock()
-	c.known = id
-	c.mu.Unlock()
-}
+func (c *conn) count(id anteroom.ID) { c.known.Store(&id) }
 
 // waits remembers whether the connection's visitor waits. c may be nil.
 func (c *conn) waits(yes bool) {

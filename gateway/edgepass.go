@@ -125,7 +125,7 @@ func (x *exchange) passLife() time.Duration {
 // readPass notes how long the passes of the request seem to be valid still. The origin does not see them.
 func (x *exchange) readPass() {
 	shown := false
-	eachCookie(x.r.Header["Cookie"], x.room.passName, func(value string) {
+	eachCookie(x.cookies, x.room.passName, func(value string) {
 		shown = true
 		x.passLeft = max(x.passLeft, x.room.passes.Lasts(value, x.start))
 	})

@@ -47,6 +47,7 @@ type request struct {
 	shared    bool // the connection carries, or may carry, more than one visitor
 	https     bool
 	websocket bool
+	cookies   []string // lines of the request's header
 	start     time.Time
 	decidedAt time.Time // the last reading of the clock; zero if there is none, or the request has waited since
 

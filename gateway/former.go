@@ -23,7 +23,7 @@ func (x *exchange) formerPlace() (t anteroom.Ticket, ok bool) {
 		return t, false
 	}
 	tried, admitted := 0, false
-	eachCookie(x.r.Header["Cookie"], f.Cookie, func(value string) {
+	eachCookie(x.cookies, f.Cookie, func(value string) {
 		if tried++; !ok && tried <= 4 { // a browser sends one for each domain and path
 			t, admitted, ok = f.Read(value, x.client, x.r.Header.Get("Auth-User-Id"), x.start)
 		}

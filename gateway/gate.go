@@ -108,8 +108,8 @@ func (x *exchange) keepMoved(v *anteroom.Visit) {
 
 func (x *exchange) decided() {
 	x.keepPlace()
-	x.decidedAt = time.Now()
-	took := x.decidedAt.Sub(x.start)
+	took := time.Since(x.start) // half of time.Now, which reads two clocks
+	x.decidedAt = x.start.Add(took)
 	x.g.count.gate.Observe(took)
 	if v := x.verdict(); v != nil {
 		v.decided(x.decision.Verdict)
@@ -124,7 +124,7 @@ func (x *exchange) decided() {
 func (x *exchange) visit() anteroom.Visit {
 	s, r, rm := x.s, x.r, x.room
 	old := uint64(0) // bit i: tickets[i] was sealed by an old key
-	eachCookie(r.Header["Cookie"], rm.scope.Name, func(value string) {
+	eachCookie(x.cookies, rm.scope.Name, func(value string) {
 		t, stale, result := x.open(value)
 		if result != ticket.OK {
 			if result != ticket.Absent {

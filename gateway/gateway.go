@@ -344,7 +344,7 @@ func (x *exchange) prepare() refusal {
 		x.peer = peerOf(r.RemoteAddr)
 	}
 	x.trusted = len(s.trusted) > 0 && s.isTrusted(x.peer)
-	no, foreign := s.checkHeaders(r, x.trusted)
+	no, foreign := x.checkHeaders()
 	if no.status != 0 {
 		return no
 	}

@@ -81,21 +81,24 @@ func isLongAsk(target string) bool {
 }
 
 // checkHeaders counts lines, bytes and cookies and deletes what a client may not say. The
-// two are one pass because every request pays for it.
+// two are one pass because every request pays for it. It finds the cookies on the way.
 //
 // More than MaxCookies pairs are refused rather than ignored: net/http parses none of them
 // then, and a visitor with a place would look like a new one. Foreign says that something
 // was deleted: the peer forwards for others, or lies.
-func (s *setup) checkHeaders(r *http.Request, trusted bool) (no refusal, foreign bool) {
+func (x *exchange) checkHeaders() (no refusal, foreign bool) {
+	r := x.r
 	lines, size := 0, len(r.RequestURI)
 	for name, values := range r.Header {
 		lines += len(values)
 		for _, v := range values {
 			size += len(name) + len(v) + 4
 		}
-		if s.reserved(name, trusted) {
+		if x.s.reserved(name, x.trusted) {
 			delete(r.Header, name)
 			foreign = true
+		} else if name == "Cookie" {
+			x.cookies = values
 		}
 	}
 	switch {
@@ -105,7 +108,7 @@ func (s *setup) checkHeaders(r *http.Request, trusted bool) (no refusal, foreign
 		return refusal{http.StatusRequestHeaderFieldsTooLarge, "The headers are too large", true}, foreign
 	}
 	pairs := 0
-	for _, line := range r.Header["Cookie"] {
+	for _, line := range x.cookies {
 		pairs += strings.Count(line, ";") + 1
 	}
 	if pairs > anteroom.MaxCookies {

@@ -237,7 +237,7 @@ func (x *exchange) arrive(v anteroom.Visit, token string) {
 
 // device is what names this device for a move; "" if its browser has kept nothing.
 func (x *exchange) device() (name string) {
-	eachCookie(x.r.Header["Cookie"], moveCookie, func(value string) {
+	eachCookie(x.cookies, moveCookie, func(value string) {
 		if raw, err := base64.RawURLEncoding.DecodeString(value); err == nil && len(raw) == 16 {
 			name = value
 		}

@@ -17,7 +17,7 @@ type clock struct {
 	start time.Time // with its monotonic reading
 }
 
-func (c *clock) now() anteroom.Time { return c.at(time.Now()) }
+func (c *clock) now() anteroom.Time { return c.base.Add(time.Since(c.start)) }
 
 // at returns the room time of a reading of the process's clock.
 func (c *clock) at(t time.Time) anteroom.Time { return c.base.Add(t.Sub(c.start)) }

@@ -116,6 +116,8 @@ func (r *far) hear(body []byte) {
 	r.settle(now)
 }
 
+func (r *far) now() anteroom.Time { return r.timeAt(walltime.Now()) }
+
 // timeAt returns room time. It also tells the machine by how much the clock has been set since the last call, possibly
 // by the answer to another room. The caller holds the room's lock.
 func (r *far) timeAt(wall time.Time) anteroom.Time {

@@ -156,6 +156,7 @@ func (r *near) storeAnew(ctx context.Context) error {
 	return nil
 }
 
+func (r *near) now() anteroom.Time                  { return r.node.clock.now() }
 func (r *near) timeAt(wall time.Time) anteroom.Time { return r.node.clock.at(wall) }
 
 func (r *near) visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {

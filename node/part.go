@@ -52,7 +52,8 @@ type part interface {
 type decider interface {
 	// begin makes the machine of a room that somebody visits for the first time.
 	begin()
-	// timeAt returns the room time of a reading of the process's clock.
+	// now returns room time, timeAt that of a reading of the process's clock.
+	now() anteroom.Time
 	timeAt(wall time.Time) anteroom.Time
 	visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64)
 	// restart returns what has to be done before the visit can be judged; nil: nothing.

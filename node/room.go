@@ -520,10 +520,12 @@ func (r *Room) apply() {
 // follow applies what time has changed since the last call: what is planned begins and ends, and admissions stop while
 // they cannot be recorded. It returns room time. The caller holds the lock.
 func (r *Room) follow() anteroom.Time {
-	wall := walltime.Now()
-	now, changed := r.decider.timeAt(wall), r.schedule.due(wall)
-	if changed {
-		r.schedule.evaluate(wall)
+	now, changed := r.now(), false
+	if r.schedule.planned() {
+		wall := walltime.Now()
+		if changed = r.schedule.due(wall); changed {
+			r.schedule.evaluate(wall)
+		}
 	}
 	// A request must not wait for the next tick to learn that the disk is full: by then it would have been admitted.
 	if h := r.node.holds(); h != r.holding || changed {
@@ -541,7 +543,7 @@ func (r *Room) Now() anteroom.Time {
 }
 
 // now returns room time. The caller holds the lock.
-func (r *Room) now() anteroom.Time { return r.decider.timeAt(time.Now()) }
+func (r *Room) now() anteroom.Time { return r.decider.now() }
 
 // wake makes the machine of a room that nobody has visited yet. The caller holds the lock.
 func (r *Room) wake() {

@@ -47,6 +47,9 @@ func (x *schedule) opening(now anteroom.Time, wall time.Time) (o engine.Opening)
 	return o
 }
 
+// planned says that something will begin or end by the plan; without it nobody needs the time of day.
+func (x *schedule) planned() bool { return x.until.Load() != 0 }
+
 // due says that something begins or ends by the plan.
 func (x *schedule) due(wall time.Time) bool {
 	until := x.until.Load()

@@ -195,19 +195,29 @@ func isClear[T []byte | string](b T) bool { return isText(b, eachByte<<7) }
 // eachByte times a byte has that byte eight times.
 const eachByte = 0x0101010101010101
 
-// isText looks at eight bytes at a time, since a request with its cookie and proof has hundreds of them to look at, twice.
+// isText looks at sixteen bytes at a time, since a request with its cookie and proof has hundreds of them to look at, twice.
 // Beyond has the bits that no byte may have.
 func isText[T []byte | string](b T, beyond uint64) bool {
-	for ; len(b) >= 8; b = b[8:] {
-		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-		// A byte below n borrows from its highest bit, which it does not have itself; del is the one that is 0 here.
-		del := w ^ eachByte*0x7f
-		if ((w-eachByte*0x20)&^w|(del-eachByte)&^del)&(eachByte<<7)|w&beyond != 0 && !isTextSlowly(b[:8], beyond) {
+	for ; len(b) >= 16; b = b[16:] {
+		if odd(eight(b[:8]))|odd(eight(b[8:16])) != 0 && !isTextSlowly(b[:16], beyond) {
 			return false
 		}
 	}
+	if len(b) >= 8 && odd(eight(b[:8])) == 0 {
+		b = b[8:]
+	}
 	return isTextSlowly(b, beyond)
+}
+
+func eight[T []byte | string](b T) uint64 {
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+// odd is zero if all eight bytes are printable ASCII. Less than a space borrows from the highest bit, which only a byte
+// beyond ASCII has itself, and DEL and one make it.
+func odd(w uint64) uint64 {
+	return (w | (w - eachByte*' ') | (w + eachByte)) & (eachByte << 7)
 }
 
 func isTextSlowly[T []byte | string](b T, beyond uint64) bool {

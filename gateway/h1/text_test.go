@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestEveryByteOfAValue puts each byte into each place of values of each length up to two words, with every neighbour that could
+// TestEveryByteOfAValue puts each byte into each place of values of each length up to twice sixteen, with every neighbour that could
 // borrow from it.
 func TestEveryByteOfAValue(t *testing.T) {
-	for length := 1; length <= 17; length++ {
+	for length := 1; length <= 33; length++ {
 		for at := range length {
 			for c := range 256 {
 				for _, fill := range "a\t \x80~" {

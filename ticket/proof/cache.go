@@ -19,17 +19,15 @@ type cache struct {
 
 type shard struct {
 	mu         sync.Mutex
-	young, old map[cacheKey]cached
+	young, old map[anteroom.ID]cached
 	_          [40]byte // a cache line for each
 }
 
-type cacheKey struct {
-	room anteroom.RoomID
-	aud  string
-	id   anteroom.ID
-}
-
+// cached is the proof of a session. Room and site stand in it, not in the key: a session is in one room, whose site has one
+// name, and text costs more to hash than to compare.
 type cached struct {
+	room   anteroom.RoomID
+	aud    string
 	token  string
 	signed time.Time // in whole seconds, as the proof says it
 }
@@ -42,43 +40,42 @@ func newCache(size int) *cache {
 	return c
 }
 
-// get returns the proof of k if there is one that was signed within the last half
+// get returns the proof of a session if there is one that was signed within the last half
 // minute, and not in the future either: a clock that was set back must not make proofs
 // that origins refuse.
-func (c *cache) get(k cacheKey, now time.Time) (string, bool) {
+func (c *cache) get(room anteroom.RoomID, aud string, id anteroom.ID, now time.Time) (string, bool) {
 	if c.most == 0 {
 		return "", false
 	}
-	s := c.shard(k)
+	s := c.shard(id)
 	s.mu.Lock()
-	e, ok := s.young[k]
+	e, ok := s.young[id]
 	if !ok {
-		e, ok = s.old[k]
+		e, ok = s.old[id]
 	}
 	s.mu.Unlock()
-	if age := now.Sub(e.signed); !ok || age < 0 || age > Reuse {
+	if age := now.Sub(e.signed); !ok || e.room != room || e.aud != aud || age < 0 || age > Reuse {
 		return "", false
 	}
 	return e.token, true
 }
 
-func (c *cache) put(k cacheKey, token string, now time.Time) {
+func (c *cache) put(id anteroom.ID, e cached) {
 	if c.most == 0 {
 		return
 	}
-	s := c.shard(k)
+	e.signed = e.signed.Truncate(time.Second)
+	s := c.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, again := s.young[k]; !again && len(s.young) >= c.most {
+	if _, again := s.young[id]; !again && len(s.young) >= c.most {
 		s.old, s.young = s.young, nil
 	}
 	if s.young == nil {
-		s.young = make(map[cacheKey]cached)
+		s.young = make(map[anteroom.ID]cached)
 	}
-	s.young[k] = cached{token, now.Truncate(time.Second)}
+	s.young[id] = e
 }
 
 // shard: ids are random, or as good as that.
-func (c *cache) shard(k cacheKey) *shard {
-	return &c.shards[k.id[0]%shards]
-}
+func (c *cache) shard(id anteroom.ID) *shard { return &c.shards[id[0]%shards] }

@@ -143,8 +143,7 @@ func (s *Signer) JWKS() []byte { return slices.Clone(s.jwks) }
 // site aud (1 to 256 bytes). It signs once per session and half minute, and answers from
 // memory in between. The error, of kind Invalid, is about the arguments alone.
 func (s *Signer) Assertion(room anteroom.RoomID, aud string, id anteroom.ID, now time.Time) (string, error) {
-	k := cacheKey{room: room, aud: aud, id: id}
-	if token, ok := s.cache.get(k, now); ok {
+	if token, ok := s.cache.get(room, aud, id, now); ok {
 		return token, nil
 	}
 	if aud == "" || len(aud) > maxName {
@@ -166,7 +165,7 @@ func (s *Signer) Assertion(room anteroom.RoomID, aud string, id anteroom.ID, now
 	b := append(make([]byte, 0, 512), s.head...)
 	b = append(base64.RawURLEncoding.AppendEncode(b, payload), '.')
 	token := string(base64.RawURLEncoding.AppendEncode(b, ed25519.Sign(s.key, b[:len(b)-1])))
-	s.cache.put(k, token, now)
+	s.cache.put(id, cached{room, aud, token, now})
 	return token, nil
 }
 

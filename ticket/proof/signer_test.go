@@ -188,7 +188,7 @@ func TestCacheIsBounded(t *testing.T) {
 	const size = 1024
 	c := newCache(size)
 	for i := range 100_000 {
-		c.put(cacheKey{room: shop, aud: site, id: anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16), 1}}, "x", morning)
+		c.put(anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16), 1}, cached{shop, site, "x", morning})
 	}
 	held := 0
 	for i := range c.shards {
@@ -198,15 +198,21 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("a cache of %d holds %d", size, held)
 	}
 	none := newCache(-1)
-	none.put(cacheKey{id: alice}, "x", morning)
-	if _, ok := none.get(cacheKey{id: alice}, morning); ok {
+	none.put(alice, cached{shop, site, "x", morning})
+	if _, ok := none.get(shop, site, alice, morning); ok {
 		t.Error("a cache that keeps nothing kept something")
 	}
 	// The last one put is there whatever the size.
 	one := newCache(1)
-	one.put(cacheKey{id: alice}, "x", morning)
-	if _, ok := one.get(cacheKey{id: alice}, morning); !ok {
+	one.put(alice, cached{shop, site, "x", morning})
+	if _, ok := one.get(shop, site, alice, morning); !ok {
 		t.Error("the last one is not there")
+	}
+	// Nor is it the proof of another room or site.
+	_, room := one.get("1"+shop[1:], site, alice, morning)
+	_, aud := one.get(shop, site+".", alice, morning)
+	if room || aud {
+		t.Errorf("the proof was given to another room: %t, to another site: %t", room, aud)
 	}
 }
 

@@ -47,8 +47,8 @@ lint: ## gofmt, go vet, staticcheck, govulncheck
 race: ## Tests with the race detector
 	scripts/test race
 
-bench-peers: ## CPU time of an admitted request beside nginx and HAProxy, which have to be installed; docs/lab.md
-	go test -run '^$$' -bench Peers -benchtime 1x ./gateway
+bench-peers: ## CPU time of a request beside nginx, HAProxy, fasthttp and net/http, and its picture, docs/peers.svg; about 11 minutes
+	scripts/bench-peers
 
 bench: ## Benchmarks; figures belong into docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +17,8 @@ import (
 	"github.com/anteroom/anteroom/ticket/pass"
 )
 
-// peers are the proxies that Anteroom is compared with, each with one process, connections kept open on both sides and no
-// log.
+// peers are the proxies that Anteroom is compared with, each with one process on one core, connections kept open on both
+// sides and no log. scripts/bench-peers installs them.
 var peers = map[string]struct {
 	file string
 	args []string
@@ -67,26 +68,41 @@ func startPeer(b *testing.B, name, origin string) role {
 	return startPeerIn(b, name, b.TempDir(), p.file, p.args, func(port int) string { return p.text(port, origin) })
 }
 
+// startFastHTTP runs a proxy of fasthttp, which is a program of its own so that we do not depend on that library.
+func startFastHTTP(b *testing.B, origin string) role {
+	b.Helper()
+	return startListener(b, "anteroom-peer-fasthttp", b.TempDir(), func(address string) []string { return []string{address, origin} })
+}
+
 // startPeerIn runs a proxy in a folder, with a configuration that listens on a port.
 func startPeerIn(b *testing.B, name, dir, file string, args []string, text func(port int) string) role {
+	b.Helper()
+	return startListener(b, name, dir, func(address string) []string {
+		port := netip.MustParseAddrPort(address).Port()
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text(int(port))), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		return args
+	})
+}
+
+// startListener runs a program in a folder, with arguments that have it listen on an address.
+func startListener(b *testing.B, name, dir string, args func(address string) []string) role {
 	b.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
 		if path = "/usr/sbin/" + name; exec.Command(path, "-v").Run() != nil {
-			b.Fatalf("%s is not installed: %v", name, err)
+			b.Fatalf("%s is not installed (scripts/bench-peers does it): %v", name, err)
 		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
+	address := l.Addr().String()
 	l.Close()
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(text(port)), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	cmd := exec.Command(path, args(address)...)
+	cmd.Dir, cmd.Stderr, cmd.Env = dir, os.Stderr, append(os.Environ(), "GOMAXPROCS=1")
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
@@ -94,7 +110,6 @@ func startPeerIn(b *testing.B, name, dir, file string, args []string, text func(
 		cmd.Process.Signal(os.Interrupt)
 		cmd.Wait()
 	})
-	address := "127.0.0.1:" + strconv.Itoa(port)
 	for end := time.Now().Add(10 * time.Second); ; <-time.After(10 * time.Millisecond) {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -105,41 +120,55 @@ func startPeerIn(b *testing.B, name, dir, file string, args []string, text func(
 			b.Fatalf("%s does not listen: %v", name, err)
 		}
 	}
-	stat := fmt.Sprintf("/proc/%d/schedstat", cmd.Process.Pid)
+	threads := fmt.Sprintf("/proc/%d/task/*/schedstat", cmd.Process.Pid)
 	return role{addr: address, ask: func() (u usage) {
-		text, err := os.ReadFile(stat)
-		if err != nil {
-			b.Fatal(err)
+		stats, err := filepath.Glob(threads)
+		if err != nil || len(stats) == 0 {
+			b.Fatalf("%s: no processor time of %s: %v", threads, name, err)
 		}
-		n, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-		if err != nil {
-			b.Fatal(err)
+		for _, stat := range stats {
+			text, err := os.ReadFile(stat)
+			if err != nil {
+				b.Fatal(err)
+			}
+			n, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			u.cpu += time.Duration(n)
 		}
-		return usage{cpu: time.Duration(n)}
+		return u
 	}}
 }
 
 // BenchmarkPeers reports the processor time of an admitted request beside that of nginx and HAProxy in the same run, as
 // ratios of times: on/nginx of 1.6 says that Anteroom, with a room and a proof, needs 1.6 times what nginx needs (budgets:
-// 1 kB 1.6, POST of 640 bytes 2, 64 kB 1.5).
+// 1 kB 1.6, POST of 640 bytes 2, 64 kB 1.5). The role "reverseproxy" is httputil.ReverseProxy with nothing but our buffers
+// and net/http's transport.
 func BenchmarkPeers(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		size int
 		body string
-	}{{"1kB", 1 << 10, ""}, {"POST", 1 << 10, strings.Repeat("x", 640)}, {"64kB", 64 << 10, ""}} {
+		many int // requests of a round
+	}{{"1kB", 1 << 10, "", 6400}, {"POST", 1 << 10, strings.Repeat("x", 640), 6400}, {"64kB", 64 << 10, "", 6400}, {"1MB", 1 << 20, "", 640}} {
 		b.Run(c.name, func(b *testing.B) {
 			origin := startRole(b, fmt.Sprint("bare ", c.size)).addr
 			on := startRole(b, "room-on "+origin)
 			on.body = c.body
 			roles := map[string]role{"on": on}
-			for _, name := range []string{"nginx", "haproxy", "off", "nethttp"} {
+			others := []string{"nginx", "haproxy", "fasthttp", "off", "reverseproxy", "nethttp"}
+			for _, name := range others {
 				var r role
 				switch name {
 				case "off":
 					r = startRole(b, "room-off "+origin)
 				case "nethttp":
 					r = startRole(b, "room-on-nethttp "+origin)
+				case "reverseproxy":
+					r = startRole(b, "plain "+origin)
+				case "fasthttp":
+					r = startFastHTTP(b, origin)
 				default:
 					r = startPeer(b, name, origin)
 				}
@@ -150,8 +179,8 @@ func BenchmarkPeers(b *testing.B) {
 				roles[name] = r
 			}
 			for b.Loop() {
-				m := rounds(b, 6400, 64, roles)
-				for _, other := range []string{"nginx", "haproxy", "off", "nethttp"} {
+				m := rounds(b, c.many, 64, roles)
+				for _, other := range others {
 					var list []float64
 					for i, t := range m.of("on") {
 						list = append(list, float64(t)/float64(m[other][i].cpu))

@@ -23,6 +23,7 @@ func TestCertificatesFromAnAuthority(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	pebble := filepath.Join(t.TempDir(), "pebble")
 	build := exec.Command("go", "build", "-o", pebble, "github.com/letsencrypt/pebble/v2/cmd/pebble")
 	build.Dir = filepath.Join("testdata", "pebble")

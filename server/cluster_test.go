@@ -81,6 +81,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r := startServer(t, roomForTwo)
 	inside, outside := fill(t, r)
 	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
@@ -167,6 +168,7 @@ func TestKeysAreTheClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r, core := prepareCore(t, oneRoom)
 	r.start()
 	second := prepareEdge(t, core, clusterSecret, "")
@@ -206,6 +208,7 @@ func TestKeysOfAClusterAreForgotten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r, core := prepareCore(t, oneRoom)
 	r.start()
 	second := prepareEdge(t, core, clusterSecret, "")
@@ -287,6 +290,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r, core := prepareCore(t, oneRoom)
 	r.start()
 	secret, err := EdgeSecret(strings.TrimSpace(clusterSecret), "anteroom", "second")
@@ -384,6 +388,7 @@ func TestWhatWasDeletedWhileANodeWasDownStaysDeleted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r, core := prepareCore(t, oneRoom)
 	r.start()
 	edge := prepareEdge(t, core, clusterSecret, "")

@@ -85,6 +85,7 @@ func TestASilentPushServiceDelaysNobodyElse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	took := make(chan time.Duration, 100)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		begun := time.Now()

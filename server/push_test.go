@@ -124,6 +124,7 @@ func TestAVisitorIsToldByWebPush(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	service := pushtest.Serve(t)
 	r := newQueue(t, pushRoom, here)
 	begun := time.Now()
@@ -162,6 +163,7 @@ func TestAVisitorIsToldByAWebhook(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	l, other := newHookReceiver(t), newHookReceiver(t)
 	r := newQueue(t, loopbackAllowed+pushRoom)
 	waiting := r.visit("/cart?item=7")
@@ -212,6 +214,7 @@ func TestAVisitorWhoIsThereIsNotTold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	service := pushtest.Serve(t)
 	r := newQueue(t, pushRoom, here)
 	r.s.pushes.look = 3 * time.Second
@@ -278,6 +281,7 @@ func TestWebPushSurvivesARestartAndABusyService(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	service := pushtest.Serve(t)
 	r := newQueue(t, pushRoom, here)
 	r.waits(service.Browser())
@@ -315,6 +319,7 @@ func TestSubscriptionsThatAreOverAreRemoved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusGone, http.StatusForbidden} {
 		service := pushtest.Serve(t)
 		service.Answer(func(int) (int, int) { return status, 0 })
@@ -331,6 +336,7 @@ func TestSubscriptionsThatAreOverAreRemoved(t *testing.T) {
 
 // What a visitor posts leads nowhere inside, not even to what webhooks may reach, and changes nothing when it is refused.
 func TestSubscriptionsAreChecked(t *testing.T) {
+	t.Parallel()
 	inside := pushtest.Serve(t)
 	allowed := "webhooks: {allow_networks: [127.0.0.0/8, \"::1\", 10.0.0.0/8, 169.254.0.0/16]}\n" + pushRoom
 	r := newQueue(t, allowed)
@@ -397,6 +403,7 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 
 // Where the room does not offer it, there is nothing to subscribe to, and a subscription of before ends.
 func TestRoomsThatDoNotOfferWebPush(t *testing.T) {
+	t.Parallel()
 	r := newQueue(t, pushRoom)
 	cookies := r.visit("/").Cookies()
 	key := r.visit("/?__anteroom=push", cookies...)
@@ -426,6 +433,7 @@ func TestOneNodeTellsByWebPush(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	service := pushtest.Serve(t)
 	r, core := prepareCore(t, pushRoom)
 	r.push = []netip.Prefix{here}

@@ -51,6 +51,7 @@ func TestReloadOfMethodTemplateAndRooms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r := startServer(t, fmt.Sprintf(shopFor, 1))
 	page := filepath.Join(r.dir, "page.html")
 	mustWrite(t, page, "<p>first {{waitTimeKnown}}")
@@ -94,6 +95,7 @@ func TestRefusedReloadLeavesNothingBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r := startServer(t, fmt.Sprintf(shopFor, 1)+"on_failure: queue_new\n")
 	inside := r.visit("/")
 	keys := filepath.Join(r.dir, "data", "keys.json")

@@ -39,6 +39,7 @@ func fill(t *testing.T, r *running) (inside [2][]*http.Cookie, outside []*http.C
 }
 
 func TestRestartKeepsSessionsAndPlaces(t *testing.T) {
+	t.Parallel()
 	r := startServer(t, roomForTwo)
 	inside, outside := fill(t, r)
 	r.start()
@@ -60,6 +61,7 @@ func TestDamagedJournal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r := startServer(t, roomForTwo)
 	inside, _ := fill(t, r)
 	blocks, err := filepath.Glob(filepath.Join(r.dir, "data/store/jetstream/*/streams/JOURNAL/msgs/*.blk"))
@@ -98,6 +100,7 @@ func TestRestoredDirectory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	r := startServer(t, roomForTwo)
 	first := r.visit("/").Cookies()
 	data, backup := filepath.Join(r.dir, "data"), filepath.Join(r.dir, "backup")
@@ -140,6 +143,7 @@ func TestVisitorsOfAfterABackup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	core, _ := prepareCore(t, oneRoom)
 	for name, r := range map[string]*running{"standalone": startServer(t, oneRoom), "core": core.start()} {
 		rotate := func() {

@@ -20,6 +20,7 @@ func TestOneCoreBecomesThreeAndOneAgainWhileVisitorsCome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	at := coreAddresses(t)
 	const rooms = `
 rooms:

@@ -19,7 +19,6 @@ func TestReadyBeforeWhileAndAfter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := prepareServer(t, listenAnywhere+oneRoom+"timeouts: {drain_delay: 1s}\n")
 	s, err := New(t.Context(), r.options())
 	if err != nil {

@@ -169,7 +169,6 @@ func TestVisitorsAreRecorded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := startServer(t, oneRoom)
 	id := r.room("shop").Room
 	r.visit("/") // is let in
@@ -193,7 +192,6 @@ func TestAnalyticsOfACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r, core := prepareCore(t, oneRoom)
 	r.start()
 	edge := prepareEdge(t, core, clusterSecret, "")

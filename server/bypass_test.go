@@ -95,7 +95,6 @@ func TestNobodyPassesByTiringTheRules(t *testing.T) {
 // TestRulesKnowCountries: the file is read at the start, again when it changes, and a bad one
 // changes nothing.
 func TestRulesKnowCountries(t *testing.T) {
-	t.Parallel()
 	r := prepareServer(t, "geoip: countries.mmdb\n"+closedShop)
 	file := filepath.Join(r.dir, "countries.mmdb")
 	mustWrite(t, file, "not a database")

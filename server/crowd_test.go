@@ -14,7 +14,6 @@ import (
 // An operator tries a room with a crowd: its visitors queue like any others, within the limits, and the origin hears nothing
 // of them.
 func TestCrowd(t *testing.T) {
-	t.Parallel()
 	r := startServer(t, `
 rooms:
   - {name: shop, host: "*", path: /sale, total_active_users: 20, new_users_per_minute: 1000}

@@ -15,7 +15,6 @@ func TestDashboardOverTheWire(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := startServer(t, oneRoom)
 	base := "http://" + r.s.Addresses().Admin
 	send := func(method, path, body string, cookies ...*http.Cookie) answer {

@@ -132,7 +132,6 @@ func TestEveryKeyHasATestOfItsEffect(t *testing.T) {
 }
 
 func TestChallengeSettingsReachTheGateway(t *testing.T) {
-	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -204,7 +203,6 @@ func TestOriginThatDoesNotAnswerInTime(t *testing.T) {
 
 // TestFastPath: answers that can be read in two ways are where one can tell.
 func TestFastPath(t *testing.T) {
-	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +332,6 @@ func asked(t *testing.T, yaml, host string, header ...string) (*http.Request, an
 }
 
 func TestEffectsAtTheOrigin(t *testing.T) {
-	t.Parallel()
 	const one = "sites: [{hosts: \"*\", origins: \"SITE\"}]\n"
 	r, _ := asked(t, one, "shop.example.com", "X-Forwarded-For", "203.0.113.9")
 	if got := r.Header.Get("X-Forwarded-For"); got != "127.0.0.1" {

@@ -7,7 +7,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Most tests wait: for visitors, for other cores, for a time to pass. So more of them at once than there are processors.
-	flag.Set("test.parallel", "12")
+	// The long tests wait: for visitors, for other cores, for a time to pass. So more of them at once than there are processors,
+	// but not so many that their disks stall.
+	flag.Set("test.parallel", "4")
 	os.Exit(m.Run())
 }

@@ -46,7 +46,6 @@ func TestRoomsOfTheAPIAreServedAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := startServer(t, "rooms: []\n")
 	zone, room := r.makeRoom("127.0.0.1", localRoom("/sale"))
 	first := r.visit("/sale")

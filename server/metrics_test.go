@@ -71,7 +71,6 @@ func TestMetricsTellWhatWasRecorded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := startServer(t, oneRoom)
 	id := anteroom.RoomIDOf("*", "shop")
 	recorder := r.s.node.Room(id).Recorder()

@@ -163,7 +163,6 @@ func TestAVisitorIsToldByAWebhook(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	l, other := newHookReceiver(t), newHookReceiver(t)
 	r := newQueue(t, loopbackAllowed+pushRoom)
 	waiting := r.visit("/cart?item=7")
@@ -336,7 +335,6 @@ func TestSubscriptionsThatAreOverAreRemoved(t *testing.T) {
 
 // What a visitor posts leads nowhere inside, not even to what webhooks may reach, and changes nothing when it is refused.
 func TestSubscriptionsAreChecked(t *testing.T) {
-	t.Parallel()
 	inside := pushtest.Serve(t)
 	allowed := "webhooks: {allow_networks: [127.0.0.0/8, \"::1\", 10.0.0.0/8, 169.254.0.0/16]}\n" + pushRoom
 	r := newQueue(t, allowed)

@@ -51,7 +51,6 @@ func TestReloadOfMethodTemplateAndRooms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := startServer(t, fmt.Sprintf(shopFor, 1))
 	page := filepath.Join(r.dir, "page.html")
 	mustWrite(t, page, "<p>first {{waitTimeKnown}}")

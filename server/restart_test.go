@@ -39,7 +39,6 @@ func fill(t *testing.T, r *running) (inside [2][]*http.Cookie, outside []*http.C
 }
 
 func TestRestartKeepsSessionsAndPlaces(t *testing.T) {
-	t.Parallel()
 	r := startServer(t, roomForTwo)
 	inside, outside := fill(t, r)
 	r.start()
@@ -61,7 +60,6 @@ func TestDamagedJournal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := startServer(t, roomForTwo)
 	inside, _ := fill(t, r)
 	blocks, err := filepath.Glob(filepath.Join(r.dir, "data/store/jetstream/*/streams/JOURNAL/msgs/*.blk"))
@@ -100,7 +98,6 @@ func TestRestoredDirectory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := startServer(t, roomForTwo)
 	first := r.visit("/").Cookies()
 	data, backup := filepath.Join(r.dir, "data"), filepath.Join(r.dir, "backup")

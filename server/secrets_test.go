@@ -21,7 +21,6 @@ func TestSecretsStayOutOfLogsAndStore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	var proof atomic.Pointer[string]
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := r.Header.Get("X-Anteroom-Assertion")

@@ -112,7 +112,6 @@ func TestProtocolsOfTLS(t *testing.T) {
 }
 
 func TestCertificatesChangeWithTheirFiles(t *testing.T) {
-	t.Parallel()
 	r := startTLS(t)
 	mark := r.log.mark()
 	writeCertificate(t, r.dir, "a", 3, "a.example.com")

@@ -271,7 +271,6 @@ func TestReceiverThatRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
 	defer full.Close()
 	r := startServer(t, "traces: {endpoint: \""+full.URL+"\", sample: 1}\n")
@@ -316,7 +315,6 @@ func TestHoldIsInTheTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r, to, _ := tracing(t, oneRoom)
 	for range 3 { // inside, in line, held
 		r.visit("/")

@@ -17,7 +17,6 @@ func TestWatchedFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(t *testing.T, r *running)
@@ -127,7 +126,6 @@ func TestWatchedTemplateAndKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	r := prepareServer(t, "")
 	page := filepath.Join(r.dir, "pages", "page.html")
 	if err := os.Mkdir(filepath.Dir(page), 0o700); err != nil {

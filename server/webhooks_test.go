@@ -94,7 +94,6 @@ func TestWebhooksTellWhatHappens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	l := newHookReceiver(t)
 	r := prepareServer(t, listenAnywhere+loopbackAllowed+"rooms: [{name: shop, host: \"*\", total_active_users: 1, new_users_per_minute: 100, session_duration: 1s}]\n").impatient()
 	made, secret := r.hook(anteroom.Webhook{Name: "on call", URL: l.URL + "/secret-path", Events: []string{anteroom.RoomQueueing, anteroom.RoomRecovered}})

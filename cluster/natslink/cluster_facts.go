@@ -73,13 +73,13 @@ func (s StreamFacts) behind() bool {
 	return slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool { return !r.away() && !r.Current && r.Lag > 0 })
 }
 
-// since takes it that a copy has caught up if it has what the stream had a moment before. While a stream is written, the copies
+// since takes it that a copy lacks nothing if it has what the stream had a moment before. While a stream is written, the copies
 // are on their way at any time.
 func (s StreamFacts) since(before StreamFacts) StreamFacts {
 	if s.Leader == before.Leader && s.written >= before.written {
 		for i, r := range s.Replicas {
 			if !r.away() && r.Lag <= s.written-before.written {
-				s.Replicas[i].Current, s.Replicas[i].Lag = true, 0
+				s.Replicas[i].Lag = 0
 			}
 		}
 	}

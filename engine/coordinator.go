@@ -33,24 +33,25 @@ type ReservedUnits struct {
 // safe for concurrent use, and it does nothing by itself. After each call, Take returns
 // what is to be sent and Needs what must be stored before more can be granted.
 type Coordinator struct {
-	epoch    uint64
-	seed     []byte
-	settings anteroom.Settings
-	ledger   Ledger
-	sites    []*siteView
-	numbers  map[SiteKey]int // of sites, which are never forgotten before another takes the number
-	alive    int             // sites that were not replaced
-	idle     uint64          // sum over those
-	demand   demand          // sum over those
-	weights  uint64          // sum over those
-	line     *line
-	fetched  byte // see slab.fetch: nobody looks at it
-	mode     Mode
-	fenced   bool
-	begun    bool // a report was heard
-	held     bool // see Hold
-	guessed  bool // see State.Guessed
-	overview bool // see overlooks
+	epoch     uint64
+	seed      []byte
+	settings  anteroom.Settings
+	ledger    Ledger
+	sites     []*siteView
+	numbers   map[SiteKey]int // of sites, which are never forgotten before another takes the number
+	alive     int             // sites that were not replaced
+	idle      uint64          // sum over those
+	idleRates int64           // see countRates
+	demand    demand          // sum over those
+	weights   uint64          // sum over those
+	line      *line
+	fetched   byte // see slab.fetch: nobody looks at it
+	mode      Mode
+	fenced    bool
+	begun     bool // a report was heard
+	held      bool // see Hold
+	guessed   bool // see State.Guessed
+	overview  bool // see overlooks
 
 	draws     uint64
 	pace      float64 // turns that may be given now

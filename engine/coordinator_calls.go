@@ -258,6 +258,41 @@ func (c *Coordinator) target(now anteroom.Time, s *siteView) uint64 {
 	return uint64(free / 2 * (0.3*weight + 0.7*share))
 }
 
+// lendRates tells how many idle rate slots a site may keep, and gives it what it has less. A rate slot is free again a minute after
+// an admission, most seats are later: without a rate slot beside it, a cut site could give the seat of a session that ends to nobody.
+func (c *Coordinator) lendRates(now anteroom.Time, s *siteView) (kept uint64) {
+	a := c.ledger.accounts[s.key]
+	if c.alive <= 1 || c.closed() || a == nil || a.charged(Seat) <= 0 || c.idleRates <= 0 {
+		return 0
+	}
+	own, all := a.charged(Seat), c.ledger.charged[Seat]
+	keep := min(own, int64(float64(c.idleRates)*float64(own)/float64(all)))
+	if n := keep - a.charged(RateSlot) + int64(s.used[RateSlot]); n > 0 && s.greeted && now.Sub(s.heard) < DeadAfter {
+		c.reserve(s.key, uint64(n))
+		c.ledger.GrantRates(s.key, n)
+	}
+	return uint64(keep)
+}
+
+// countRates finds out how many idle rate slots all sites together may keep: what is idle beyond half of the rate, which stays here,
+// so that no site lacks what another one keeps. Where it is the rate that visitors wait for, that is none.
+func (c *Coordinator) countRates() {
+	idle := c.ledger.Limit[RateSlot] / 2
+	for _, s := range c.sites {
+		if a := c.ledger.accounts[s.key]; a != nil {
+			used := int64(s.used[RateSlot])
+			if s.lostAt != 0 || !s.greeted { // what it has may all be in use
+				used = a.charged(RateSlot)
+			}
+			idle -= used
+		}
+	}
+	for _, x := range c.line.lanes {
+		idle -= c.kept(x)[RateSlot]
+	}
+	c.idleRates = idle
+}
+
 // demand is how many newcomers there were lately, with a memory of 30 s.
 type demand struct {
 	n     float64

@@ -22,9 +22,10 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 	if !c.overlooks(now) {
 		figures = nil // sites go on with those of the coordinator before
 	}
+	rates := c.lendRates(now, s)
 	c.post(s, ToSite{State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
-		Adopted: s.adopted, Silent: c.silent, Guessed: c.guessed && !s.timed, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s),
+		Adopted: s.adopted, Silent: c.silent, Guessed: c.guessed && !s.timed, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s), Rates: rates,
 		Figures: figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true
@@ -38,6 +39,7 @@ func (c *Coordinator) overlooks(now anteroom.Time) bool {
 }
 
 func (c *Coordinator) refigure(now anteroom.Time) {
+	c.countRates()
 	hot := c.permits()
 	if !c.closed() {
 		hot += int64(c.idle) // being recalled from sites that need them no more

@@ -91,6 +91,18 @@ func (l *Ledger) Grant(site SiteKey, n uint64) bool {
 	return true
 }
 
+// GrantRates raises G of the site by n rate slots alone, as far as the pool and the durable bound reach, and returns by how many.
+func (l *Ledger) GrantRates(site SiteKey, n int64) int64 {
+	a := l.accounts[site]
+	if a == nil {
+		return 0
+	}
+	n = max(0, min(n, l.Pool(RateSlot), int64(a.Reserved[RateSlot])-int64(a.Granted[RateSlot])))
+	a.Granted[RateSlot] += uint64(n)
+	l.charged[RateSlot] += n
+	return n
+}
+
 // Heard takes a site's "ever returned". Older and repeated figures change nothing. A site
 // cannot return more than it was granted: such a figure is refused as a whole.
 func (l *Ledger) Heard(site SiteKey, returned Units) error {
@@ -178,11 +190,11 @@ func (b *Balance) committed() Units {
 // Permits is the number of whole free permits, at least 0.
 func (b *Balance) Permits() int64 { return max(0, min(b.Free(Seat), b.Free(RateSlot))) }
 
-// Return gives back every free unit beyond keep permits and reports whether there were any.
-func (b *Balance) Return(keep int64) bool {
+// Return gives back every free unit beyond what is kept of it and reports whether there were any.
+func (b *Balance) Return(keep [units]int64) bool {
 	any := false
 	for k := range units {
-		if n := b.Free(k) - keep; n > 0 {
+		if n := b.Free(k) - keep[k]; n > 0 {
 			b.Returned[k] += uint64(n)
 			any = true
 		}

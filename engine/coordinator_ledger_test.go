@@ -97,7 +97,7 @@ func TestLedgerKeepsTheLimit(t *testing.T) {
 			},
 			"return": func(t *rapid.T) {
 				if s := pick(); !s.lost {
-					s.own.Return(rapid.Int64Range(0, 2).Draw(t, "keep"))
+					s.own.Return([units]int64{rapid.Int64Range(0, 2).Draw(t, "seats"), rapid.Int64Range(0, 2).Draw(t, "rate slots")})
 					up = append(up, word{s, s.own.Returned, s.own.committed()})
 				}
 			},
@@ -151,7 +151,7 @@ func TestLedgerKeepsTheLimit(t *testing.T) {
 				continue
 			}
 			s.own.Granted.raise(l.accounts[s.key].Granted)
-			s.own.Return(0)
+			s.own.Return([units]int64{})
 			if err := l.Heard(s.key, s.own.Returned); err != nil {
 				t.Fatal(err)
 			}

@@ -42,6 +42,10 @@
 //	 2. A site admits, offers and returns only from free units.
 //	 3. Receivers take the maximum of what they have and what they hear.
 //
+// Whoever enters uses a permit, but its rate slot is free long before its seat. A site therefore keeps idle rate slots beside its seats, or
+// gets them ([State].Rates): when it is cut off, the seat of a session that ends is worth nothing without one. They are taken from what is
+// idle beyond half of the rate.
+//
 // # Why the limits hold
 //
 // T1: the units in use never exceed the limit. For the newest coordinator and each site, always:

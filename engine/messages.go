@@ -179,6 +179,7 @@ type State struct {
 	Guessed bool // nobody knew the room time when this coordinator began, see RoomTime
 	Mode    Mode
 	Target  uint64 // idle permits that the site may keep
+	Rates   uint64 // idle rate slots that it may keep for its sessions' seats, so that a cut leaves it both
 	Figures *Figures
 	Resync  bool
 	Sites   int // that the room has: with more than one, a ticket unknown here may live elsewhere

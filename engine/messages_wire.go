@@ -296,14 +296,16 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 	if m.Offers != nil {
 		ahead, expected = m.Offers.Ahead, m.Offers.Expected
 	}
+	var rates uint64
 	if m.State != nil {
-		lostFor = m.State.LostFor
+		lostFor, rates = m.State.LostFor, m.State.Rates
 	}
 	c.extensions(extension{func() bool { return m.State != nil && lostFor != 0 }, func(c *coder) { signed(c, &lostFor) }},
 		extension{func() bool { return m.Offers != nil && len(ahead) > 0 }, func(c *coder) { c.ids(&ahead) }},
-		extension{func() bool { return m.Offers != nil && expected != 0 }, func(c *coder) { c.moment(&expected, 0) }})
+		extension{func() bool { return m.Offers != nil && expected != 0 }, func(c *coder) { c.moment(&expected, 0) }},
+		extension{func() bool { return m.State != nil && rates != 0 }, func(c *coder) { unsigned(c, &rates) }})
 	if m.State != nil {
-		m.State.LostFor = lostFor
+		m.State.LostFor, m.State.Rates = lostFor, rates
 	}
 	if m.Offers != nil {
 		m.Offers.Ahead, m.Offers.Expected = ahead, expected

@@ -395,6 +395,7 @@ func wireExamples() []wireExample {
 		{"7-offers-expected", 1, &ToSite{Site: site, Term: 5, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, At: now, Expected: now + 20e6, IDs: []anteroom.ID{a}}}},
 		{"7-report-origin", 0, &Report{From: site, Sent: now, Origin: OriginFacts{Known: true, Requests: 900, Failed: 12, P95: 340 * time.Millisecond}}},
 		{"7-state-lostfor", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Lost: true, LostFor: 50 * time.Second}}},
+		{"7-state-rates", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Target: 3, Rates: 12}}},
 		{"7-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},
 		{"7-todoor-term", 3, &ToDoor{Site: site, Now: now, Term: 513}},
 		{"7-fromdoor-revokes", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Revokes: []anteroom.ID{a, b}}},

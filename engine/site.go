@@ -23,6 +23,7 @@ type Site struct {
 	epoch    uint64
 	mode     Mode
 	target   uint64
+	rateKept uint64 // idle rate slots that it may keep
 	figures  *Figures
 	figured  bool          // they are a coordinator's
 	outlook  uint64        // the epoch of that coordinator
@@ -383,7 +384,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 
 // view takes what the coordinator sees of the room now.
 func (s *Site) view(now anteroom.Time, m *State) {
-	s.sites, s.silent, s.mode, s.target = m.Sites, m.Silent, m.Mode, m.Target
+	s.sites, s.silent, s.mode, s.target, s.rateKept = m.Sites, m.Silent, m.Mode, m.Target, m.Rates
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
 		s.lostFor = max(0, m.LostFor)
 		s.lostAt, s.lostMost = now.Add(-s.lostFor), s.settings.TotalActiveUsers
@@ -416,7 +417,8 @@ func (s *Site) flush(now anteroom.Time) {
 	case Cut:
 		return
 	}
-	if s.balance.Return(keep) {
+	rates := max(keep, int64(min(s.rateKept, s.balance.Used[Seat])))
+	if s.balance.Return([units]int64{Seat: keep, RateSlot: rates}) {
 		if s.returned = true; s.term != 0 {
 			// The report leaves after this is on record, so that a process that was replaced, and can
 			// record nothing, returns nothing that its successor uses.

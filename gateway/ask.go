@@ -190,7 +190,7 @@ func (x *exchange) openStream(v anteroom.Visit) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	t := &stream{g: g, room: x.room, gone: r.Context().Done(), updates: updates, view: x.view(false),
+	t := &stream{g: g, room: x.room, gone: r.Context().Done(), void: x.s.void, updates: updates, view: x.view(false),
 		eventWriter: eventWriter{w: w, rc: http.NewResponseController(w), within: x.s.Timeouts.Page, lifts: r.ProtoMajor != 1}}
 	if t.event(&d) && !admitted {
 		t.span, x.span = x.span, nil
@@ -205,6 +205,7 @@ type stream struct {
 	g       *Gateway
 	room    *room
 	gone    <-chan struct{} // the visitor has left
+	void    <-chan struct{} // the ticket opens no more: the visitor has to come for another one, before others do
 	updates <-chan *anteroom.Decision
 	view    page.View // of the event before
 	pulse   *time.Ticker
@@ -234,6 +235,8 @@ func (t *stream) step() bool {
 		return t.beat()
 	case <-t.g.drain:
 		t.again() // another process takes over in a moment
+	case <-t.void:
+		t.again()
 	case <-t.gone:
 	}
 	return false

@@ -256,6 +256,9 @@ func (g *Gateway) put(s *setup) {
 	if s.log != nil && s.table.Closed() && (old == nil || !old.table.Closed()) {
 		s.log.Warn("rooms name hosts: other hosts get 421, although a site has hosts \"*\"; set open_hosts to serve them without a room")
 	}
+	if old != nil && old.void != s.void {
+		close(old.void)
+	}
 	if old != nil && old.transport != s.transport {
 		old.transport.CloseIdleConnections()
 		old.fast.CloseIdleConnections()

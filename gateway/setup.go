@@ -39,6 +39,7 @@ type setup struct {
 	transport *http.Transport
 	fast      *h1.Transport // around transport
 	turned    chan struct{} // holds a value after an origin has fallen ill or recovered
+	void      chan struct{} // is closed when the keys that seal now are forgotten
 	preflight *budget
 	drawings  *budget // of lists of ids
 	receipts  *budget
@@ -178,6 +179,9 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s.invites = newBudget(invitesPerMinute/60., inviteTries)
 	s.moves = newBudget(movesPerMinute/60., movesAtOnce)
 	s.pushes = newBudget(pushesPerMinute/60., pushesAtOnce)
+	if s.void = make(chan struct{}); old != nil && cfg.Keys.Reads(old.Keys) {
+		s.void = old.void
+	}
 	var err error
 	if s.passes, err = newPasses(&cfg); err != nil {
 		return nil, err

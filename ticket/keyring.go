@@ -172,6 +172,9 @@ func (k *Keyring) find(id uint32) *key {
 	return k.byID[id]
 }
 
+// Reads reports whether the ring opens what another one seals now.
+func (k *Keyring) Reads(o *Keyring) bool { return k == o || k.find(o.current.id) != nil }
+
 // Derive returns the secrets for a purpose from every key that opens, the current key's
 // first: make things with the first, accept those of all.
 func (k *Keyring) Derive(purpose string) []Derived {

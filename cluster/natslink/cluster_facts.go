@@ -64,6 +64,26 @@ type StreamFacts struct {
 	MaxBytes int64          `json:"max_bytes"`
 	Copies   int            `json:"copies"`             // how many there are to be
 	Replicas []ReplicaFacts `json:"replicas,omitempty"` // those that do not lead
+
+	written uint64 // ever
+}
+
+// behind reports whether some copy has not everything yet.
+func (s StreamFacts) behind() bool {
+	return slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool { return !r.away() && !r.Current && r.Lag > 0 })
+}
+
+// since takes it that a copy lacks nothing if it has what the stream had a moment before. While a stream is written, the copies
+// are on their way at any time.
+func (s StreamFacts) since(before StreamFacts) StreamFacts {
+	if s.Leader == before.Leader && s.written >= before.written {
+		for i, r := range s.Replicas {
+			if !r.away() && r.Lag <= s.written-before.written {
+				s.Replicas[i].Lag = 0
+			}
+		}
+	}
+	return s
 }
 
 // ReplicaFacts is a member of a group that agrees on writes.
@@ -339,22 +359,40 @@ func lookStreams(ctx context.Context, nc *nats.Conn, domain string, shared bool)
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	var all []StreamFacts
-	list := js.ListStreams(ctx)
-	for info := range list.Info() {
-		all = append(all, streamOf(info, shared))
+	all, err := listStreams(ctx, js, shared)
+	if err == nil && slices.ContainsFunc(all, StreamFacts.behind) && pause(ctx, catchUp) {
+		var again []StreamFacts
+		if again, err = listStreams(ctx, js, shared); err == nil {
+			for i, s := range again {
+				if j := slices.IndexFunc(all, func(b StreamFacts) bool { return b.Name == s.Name }); j >= 0 {
+					again[i] = s.since(all[j])
+				}
+			}
+			all = again
+		}
 	}
-	slices.SortFunc(all, func(a, b StreamFacts) int { return strings.Compare(a.Name, b.Name) })
-	if err := list.Err(); err != nil {
+	if err != nil {
 		return all, fmt.Errorf("%s: %w", what, err)
 	}
 	return all, nil
 }
 
+// catchUp is how long a copy may take to have what its stream has.
+const catchUp = 300 * time.Millisecond
+
+func listStreams(ctx context.Context, js jetstream.JetStream, shared bool) (all []StreamFacts, _ error) {
+	list := js.ListStreams(ctx)
+	for info := range list.Info() {
+		all = append(all, streamOf(info, shared))
+	}
+	slices.SortFunc(all, func(a, b StreamFacts) int { return strings.Compare(a.Name, b.Name) })
+	return all, list.Err()
+}
+
 func streamOf(info *jetstream.StreamInfo, shared bool) StreamFacts {
 	s := StreamFacts{
 		Shared: shared, Name: info.Config.Name, Messages: info.State.Msgs, Bytes: info.State.Bytes,
-		MaxBytes: info.Config.MaxBytes, Copies: info.Config.Replicas,
+		MaxBytes: info.Config.MaxBytes, Copies: info.Config.Replicas, written: info.State.LastSeq,
 	}
 	if c := info.Cluster; c != nil {
 		s.Leader = c.Leader

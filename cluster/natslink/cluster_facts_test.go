@@ -84,3 +84,32 @@ func TestFaults(t *testing.T) {
 		t.Errorf("the only core, whose disk is full: %q", why)
 	}
 }
+
+// TestCopiesOfAStreamThatIsWritten: while a stream is written, a copy is a write or two behind at nearly any time, and nothing is wrong. It
+// is if it has not even what the stream had a moment before.
+func TestCopiesOfAStreamThatIsWritten(t *testing.T) {
+	stream := func(written uint64, r ReplicaFacts) StreamFacts {
+		r.Server, r.Seen = "dublin.b", time.Millisecond
+		return StreamFacts{Name: "KV", Leader: "dublin.a", Copies: 2, Replicas: []ReplicaFacts{r}, written: written}
+	}
+	for name, c := range map[string]struct {
+		before, now StreamFacts
+		behind      bool
+	}{
+		"has caught up":           {stream(10, ReplicaFacts{Lag: 1}), stream(10, ReplicaFacts{Current: true}), false},
+		"is behind by later ones": {stream(10, ReplicaFacts{Lag: 1}), stream(14, ReplicaFacts{Lag: 4}), false},
+		"stands still":            {stream(10, ReplicaFacts{Lag: 1}), stream(10, ReplicaFacts{Lag: 1}), true},
+		"falls behind":            {stream(10, ReplicaFacts{Lag: 7}), stream(14, ReplicaFacts{Lag: 8}), true},
+		"is behind at once":       {stream(10, ReplicaFacts{Current: true}), stream(14, ReplicaFacts{Lag: 40}), true},
+	} {
+		now := c.now.since(c.before)
+		if now.behind() != c.behind || len(Facts{Server: "dublin.a", Streams: []StreamFacts{now}}.Faults()) == 1 != c.behind {
+			t.Errorf("a copy that %s: %+v", name, now)
+		}
+	}
+	other := stream(14, ReplicaFacts{Lag: 4})
+	other.Leader = "dublin.c"
+	if !other.since(stream(10, ReplicaFacts{Lag: 1})).behind() {
+		t.Error("what another leader counts is compared")
+	}
+}

@@ -76,12 +76,18 @@ func (a *attachment) cores(ctx context.Context) ([]Core, error) {
 		name := a.siteOf() + "." + a.cfg.Node
 		return []Core{{Node: a.cfg.Node, Runs: true, leads: true, id: peerID(name)}}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, electedWithin)
 	defer cancel()
 	for began := time.Now(); ; {
 		all, unheard, err := a.askCores(ctx)
-		if err != nil || !unheard || time.Since(began) > firstHeard || !pause(ctx, minBackoff) {
-			return all, err
+		switch {
+		case err != nil:
+			began = time.Now()
+			if !errors.Is(err, cluster.ErrUnavailable) || !pause(ctx, minBackoff) {
+				return nil, err
+			}
+		case !unheard || time.Since(began) > firstHeard || !pause(ctx, minBackoff):
+			return all, nil
 		}
 	}
 }
@@ -90,6 +96,11 @@ const (
 	// silentAfter is how long a core that runs is never silent: cores answer the one that leads them several times a
 	// second. NATS itself calls a killed server offline only after two minutes or so.
 	silentAfter = 5 * time.Second
+	// electedWithin is how long those who ask wait for a leader. After a kill the cores elect one within a second or two, and
+	// what was asked before has got lost.
+	electedWithin = 10 * time.Second
+	// askLeader is how long one question waits: a core that leads answers at once.
+	askLeader = time.Second
 	// firstHeard is how long a core that has begun to lead takes at most to hear those that run.
 	firstHeard = time.Second
 )
@@ -97,7 +108,9 @@ const (
 // askCores asks the core that leads. unheard says that it has not heard one of the others lately, which may be so because it
 // has just begun to lead.
 func (a *attachment) askCores(ctx context.Context) (all []Core, unheard bool, _ error) {
-	m, err := a.system.RequestWithContext(ctx, "$SYS.REQ.SERVER.PING.JSZ", []byte(`{"leader_only":true}`))
+	one, cancel := context.WithTimeout(ctx, askLeader)
+	defer cancel()
+	m, err := a.system.RequestWithContext(one, "$SYS.REQ.SERVER.PING.JSZ", []byte(`{"leader_only":true}`))
 	if err != nil {
 		return nil, false, noLeader(err)
 	}
@@ -151,7 +164,8 @@ func peerID(server string) string {
 }
 
 func noLeader(err error) error {
-	return fmt.Errorf("%w: the cores of the site have no leader now: %w", cluster.ErrUnavailable, err)
+	return fmt.Errorf("%w: the cores of the site have no leader now: more than half of them must run and reach each other; "+
+		"start those that are away (anteroom doctor names them) and try again: %w", cluster.ErrUnavailable, err)
 }
 
 // removePeer removes the core with an id, so that at least so many are left.

@@ -88,8 +88,8 @@ func hash(s string) string {
 
 // tight takes the space around operators and brackets, and after what separates, out of a script's code.
 var tight = strings.NewReplacer(" = ", "=", " => ", "=>", " + ", "+", " || ", "||", " && ", "&&", " ? ", "?", " : ", ":", " == ", "==", " != ", "!=",
-	" > ", ">", " < ", "<", " * ", "*", " / ", "/", " - ", "-",
-	"if (", "if(", "for (", "for(", ") {", "){", "{ ", "{", " }", "}", "} else ", "}else ", " else {", " else{", ", ", ",", "; ", ";", ": ", ":")
+	" > ", ">", " < ", "<", " >= ", ">=", " <= ", "<=", " * ", "*", " / ", "/", " - ", "-", " | ", "|", " % ", "%", " ** ", "**",
+	"if (", "if(", "for (", "for(", "catch (", "catch(", "try {", "try{", ") {", "){", "{ ", "{", " }", "}", "} else ", "}else ", " else {", " else{", ", ", ",", "; ", ";", ": ", ":")
 
 // tighten does so with a line, whose strings stay.
 func tighten(line string) string {
@@ -99,7 +99,7 @@ func tighten(line string) string {
 		if begin < 0 {
 			begin = len(line)
 		}
-		b.WriteString(tight.Replace(line[:begin]))
+		b.WriteString(strings.ReplaceAll(tight.Replace(line[:begin]), ") ", ")"))
 		if line = line[begin:]; line != "" {
 			end := strings.IndexByte(line[1:], line[0]) + 2
 			b.WriteString(line[:end])

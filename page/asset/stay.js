@@ -5,20 +5,26 @@ const {here, again, stream, status, refresh, pause, ends} = document.currentScri
 const renew = () => again ? location.replace(again) : listen()
 const listen = () => {
 const source = new EventSource(stream)
-let heard
-source.addEventListener('place', () => heard = 1)
+let heard, pulse
+// As in page.js, a stream that is silent is dead.
+const beat = () => { clearTimeout(pulse); pulse = setTimeout(source.onerror, 3e4) }
+source.addEventListener('beat', beat)
+source.addEventListener('place', () => beat(heard = 1))
 // A page in the background takes a turn that it is offered when the visitor looks, or the time for that is over.
 source.addEventListener('go', e => {
 const {offer} = JSON.parse(e.data)
+clearTimeout(pulse)
 source.close()
 if (!document.hidden || !offer) return enter()
 document.addEventListener('visibilitychange', enter)
 setTimeout(enter, offer * 1e3)
 })
 source.onerror = () => {
+clearTimeout(pulse)
 source.close()
 setTimeout(renew, (heard ? 1 : refresh) * 1e3)
 }
+beat()
 }
 addEventListener('load', () => {
 if (!window.EventSource) return

@@ -265,7 +265,7 @@ func foot(w *words, language string, st state, variant int) string {
 		}
 		if st != lineFull {
 			b.WriteString(`<p class="quiet"><a href="?` + leaveQuery + `" rel="nofollow">` + e(w.Leave) + `</a></p>`)
-			if st != chances { // else there is no place
+			if st != chances && st != rejected { // else there is no place, or none that moves
 				b.WriteString(`<p class="quiet"><a href="?` + MoveQuery + `" rel="nofollow">` + e(w.Moving[0]) + `</a></p>`)
 			}
 		}

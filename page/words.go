@@ -16,12 +16,13 @@ type saying [2]string
 type words struct {
 	Name string `json:"name"` // of the language, in itself
 
-	Line   saying `json:"line"`
-	Draw   saying `json:"draw"`
-	Held   saying `json:"held"`
-	Long   saying `json:"long"`
-	Full   saying `json:"full"`
-	Closed saying `json:"closed"`
+	Line     saying `json:"line"`
+	Draw     saying `json:"draw"`
+	Held     saying `json:"held"`
+	Long     saying `json:"long"`
+	Full     saying `json:"full"`
+	Closed   saying `json:"closed"`
+	Rejected saying `json:"rejected"`
 
 	Prequeue saying `json:"prequeue"`
 	Shuffle  saying `json:"shuffle"`
@@ -120,7 +121,7 @@ func (w *words) over() string {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold, w.Lottery}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold, w.Lottery, w.Rejected}
 }
 
 // around is a sentence cut at its value, escaped for HTML.

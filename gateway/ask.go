@@ -87,7 +87,7 @@ func (x *exchange) languages() {
 	h := x.neverStored()
 	h["Content-Type"] = valueTextHTML
 	h["X-Robots-Tag"] = valueNoindex
-	h["Content-Security-Policy"] = x.s.policy
+	h["Content-Security-Policy"] = []string{page.LeavePolicy(page.View{})}
 	x.buf = page.AppendLanguages(x.buf[:0], x.query())
 	x.write(http.StatusOK, x.buf)
 }

@@ -159,7 +159,7 @@ func TestStreamThatFallsSilentIsOpenedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	for _, path := range []string{"/cart", "/cart?__anteroom=leave"} {
+	for _, path := range []string{"/cart", "/cart?__anteroom=leave#list"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			g := startGate(t, oneSeat)
@@ -209,6 +209,9 @@ func TestStreamThatFallsSilentIsOpenedAgain(t *testing.T) {
 			}
 			inside.leave()
 			b.getsIn()
+			if _, fragment, _ := strings.Cut(path, "#"); strings.TrimPrefix(eval[string](b, "location.hash"), "#") != fragment {
+				t.Errorf("in at %s", eval[string](b, "location.href"))
+			}
 		})
 	}
 }

@@ -100,7 +100,7 @@ rest(m => m.offer(s.offer), enter)
 const take = s => {
 if (s.admitted) return go(s)
 // In another tab.
-if (s.reason == 'left') return gone || location.replace(ask('left'), gone = 1)
+if (s.reason == 'left') return gone || location.replace(ask('left') + location.hash, gone = 1)
 // The cookie did not come along. It may have been deleted: once, the page begins anew.
 if (s.reason == 'not_joining') return store('anteroom-new') || !store('anteroom-new', 1) ? remark(s.reason) : again()
 if (s.state + !s.left + s.lane != now.state + !now.left + now.lane && !window.onward) return again()
@@ -120,8 +120,8 @@ const check = async () => {
 if (busy || gone) return
 busy = 1
 checked = Date.now()
-clearTimeout(timer)
-const abort = new AbortController(), limit = setTimeout(() => abort.abort(), 2e4)
+const abort = new AbortController()
+setTimeout(() => abort.abort(), 2e4)
 let after = 0
 try {
 const r = await fetch(ask('status'), {cache: 'no-store', redirect: 'manual', signal: abort.signal})
@@ -142,7 +142,6 @@ fails++
 warn(words.offline + ' ' + kept())
 later(Math.max(after, Math.min(120, 2 ** fails) * (.5 + Math.random())), 0)
 }
-clearTimeout(limit)
 busy = 0
 }
 
@@ -183,6 +182,8 @@ else open()
 }
 
 show(now)
+// Links to other questions keep the fragment, which no server sees.
+for (const a of doc.querySelectorAll('[href*=__anteroom]')) a.hash = location.hash
 if (!now.refresh || !window.AbortController) return
 const arm = () => rest(m => (notify = m).arm())
 tell.hidden = 0

@@ -1,8 +1,9 @@
 // Pages beside the waiting page stay in line by a stream as well: it says when the turn has come, and ends when the place is no longer here.
 // Where no stream is to be had, a page that says how to come back does so.
 {
-const {here, again, stream, status, refresh, pause, ends} = document.currentScript.dataset, enter = () => location.replace(here)
-const renew = () => again ? location.replace(again) : listen()
+const {here, again, stream, status, refresh, pause, ends} = document.currentScript.dataset, enter = () => location.replace(here + location.hash)
+// A URL with a fragment has to be reloaded.
+const renew = () => !again ? listen() : location.search == again ? location.reload() : location.replace(again + location.hash)
 const listen = () => {
 const source = new EventSource(stream)
 let heard, pulse

@@ -66,11 +66,12 @@ type words struct {
 	Left    saying `json:"left"`    // the page that says that it is done
 	Rejoin  string `json:"rejoin"`  // its link
 
-	Moving    saying `json:"moving"`    // what a visitor can do, and the page that shows a link for another device
-	Arriving  saying `json:"arriving"`  // the page to which the link leads, and its button
-	Replacing string `json:"replacing"` // on it: there is another place on this device
-	Moved     saying `json:"moved"`     // the page of the device that was left
-	Stale     saying `json:"stale"`     // a link that does not work
+	MovingLink string `json:"moving_link"` // its lead where the link is too long for a code
+	Moving     saying `json:"moving"`      // what a visitor can do, and the page that shows a link for another device
+	Arriving   saying `json:"arriving"`    // the page to which the link leads, and its button
+	Replacing  string `json:"replacing"`   // on it: there is another place on this device
+	Moved      saying `json:"moved"`       // the page of the device that was left
+	Stale      saying `json:"stale"`       // a link that does not work
 
 	Invitation saying `json:"invitation"` // the page that asks for an invite code
 	Code       string `json:"code"`       // its field

@@ -10,7 +10,7 @@ const (
 	Wait Verdict = iota
 	// Admit lets the request through to the origin within a session.
 	Admit
-	// Refuse shows the page of a room that admits nobody; it does not refresh.
+	// Refuse shows the page of a room that admits nobody; it refreshes for visitors with a place only.
 	Refuse
 	// Pass lets the request through untouched and uncounted.
 	Pass

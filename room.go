@@ -41,7 +41,7 @@ const (
 	Random QueueingMethod = "random"
 	// Passthrough admits everybody and only counts.
 	Passthrough QueueingMethod = "passthrough"
-	// Reject admits nobody new; the page does not refresh.
+	// Reject admits nobody; the page refreshes for visitors with a place only.
 	Reject QueueingMethod = "reject"
 )
 

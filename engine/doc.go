@@ -160,7 +160,7 @@
 //
 // Queue-all and an event's prequeue hold everybody without a session, whatever the method;
 // places are given and kept as ever. Reject refuses those who wait at their check-ins, which
-// keep their places. When the method lets everybody in, or the room is switched off, streams
+// keep their places and go on. When the method lets everybody in, or the room is switched off, streams
 // are told at once. Draining refuses newcomers only. A reset of the line
 // ([anteroom.Settings].ResetAt) makes every place of an earlier arrival void, wherever it is
 // known from: a site's memory, the coordinator's line, the journal, a cookie.

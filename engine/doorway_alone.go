@@ -223,12 +223,10 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		t.Bind = v.Bind
 	}
 	hold := holding(s)
-	switch {
-	case hold == anteroom.ReasonNone && s.QueueingMethod == anteroom.Passthrough:
+	if hold == anteroom.ReasonNone && s.QueueingMethod == anteroom.Passthrough {
 		return passed(now)
-	case hold == anteroom.ReasonNone && s.QueueingMethod == anteroom.Reject:
-		return x.refusal(now, anteroom.ReasonReject)
 	}
+	rejects := hold == anteroom.ReasonNone && s.QueueingMethod == anteroom.Reject
 	unshuffled := x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled
 	// While this request waited for the site, another door has perhaps let the visitor in: the page must
 	// not replace the cookie of the session.
@@ -241,12 +239,18 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		if unshuffled { // only the site knows the place
 			d.Ahead, d.AheadKnown, d.Refresh = 0, false, max(d.Refresh, 2*MinInterval)
 		}
+		if rejects {
+			d = rejection(d)
+		}
 		return d
 	}
 	d := x.page(now, t, or(hold, anteroom.ReasonNone, anteroom.ReasonWaiting))
 	if !apart(s, &v) {
 		x.door.polls = append(x.door.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: d.Ticket.Next, Last: t.LastCheckIn})
 		x.takePolls()
+	}
+	if rejects {
+		d = rejection(d)
 	}
 	return d
 }
@@ -260,10 +264,10 @@ func (x *Doorway) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decisio
 		x.streams[t.ID] == nil && t.Next.Add(s.PlaceHold) < now {
 		return anteroom.Decision{}, false
 	}
-	if !held(s) && s.QueueingMethod == anteroom.Reject {
-		return x.refusal(now, anteroom.ReasonReject), true
-	}
 	d = x.page(now, t, or(holding(s), anteroom.ReasonNone, anteroom.ReasonWaiting))
+	if !held(s) && s.QueueingMethod == anteroom.Reject {
+		d = rejection(d)
+	}
 	d.SetCookie = false
 	if x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled {
 		d.Ahead, d.AheadKnown = 0, false

@@ -46,7 +46,7 @@ func TestDoorAlone(t *testing.T) {
 		{name: "place lost", visit: with(place, func(t *anteroom.Ticket) { t.Next = at(-time.Hour) }), reason: anteroom.ReasonPlaceLost, ticket: fresh, cookie: true},
 		{name: "line reset", set: func(s *anteroom.Settings) { s.ResetAt = at(-time.Second) }, visit: with(place, same), reason: anteroom.ReasonPlaceLost, ticket: fresh, cookie: true},
 		{name: "somebody else's", visit: anteroom.Visit{Ticket: place, NewID: fresh, Bind: 4}, reason: anteroom.ReasonBound, ticket: fresh, cookie: true},
-		{name: "waits and all are refused", set: func(s *anteroom.Settings) { s.QueueingMethod = anteroom.Reject }, visit: with(place, same), verdict: anteroom.Refuse, reason: anteroom.ReasonReject},
+		{name: "waits and all are refused", set: func(s *anteroom.Settings) { s.QueueingMethod = anteroom.Reject }, visit: with(place, same), verdict: anteroom.Refuse, reason: anteroom.ReasonReject, ticket: old, cookie: true},
 		{name: "session by its cookie", visit: with(session, same), verdict: anteroom.Admit, reason: anteroom.ReasonSession, ticket: old},
 		{name: "session that may be over", visit: with(session, func(t *anteroom.Ticket) { t.LastCheckIn = at(-time.Minute) }), reason: anteroom.ReasonFull},
 		{name: "session that may be over passes", admit: true, visit: with(session, func(t *anteroom.Ticket) { t.LastCheckIn = at(-time.Minute) }), verdict: anteroom.Pass, reason: anteroom.ReasonPassthrough},

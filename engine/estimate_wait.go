@@ -115,7 +115,7 @@ func interval(s anteroom.Settings, d anteroom.Decision, rank int, released uint6
 		soonest = max(min(soonest, d.WaitTime/2), told)
 	}
 	low := MinInterval
-	if s.QueueAll || s.NewUsersPerMinute == 0 {
+	if s.QueueAll || s.NewUsersPerMinute == 0 || s.QueueingMethod == anteroom.Reject {
 		low = drawInterval // nothing can happen before the operator acts
 	}
 	return min(max(soonest/2, low), MaxInterval)

@@ -372,9 +372,9 @@ func (w *story) say(name string, d anteroom.Decision) string {
 		if d.QueueIsFull {
 			s += ", line full"
 		}
-		if d.Refresh > 0 {
-			s += ", back in " + d.Refresh.String()
-		}
+	}
+	if d.Verdict != anteroom.Admit && d.Refresh > 0 {
+		s += ", back in " + d.Refresh.String()
 	}
 	return s
 }

@@ -176,7 +176,11 @@ func (s *Site) ruled(now anteroom.Time, h heldVisit) bool {
 	case held(&s.settings), h.forTurn && s.offeredNow(h.ticket.ID):
 		return false
 	case s.settings.QueueingMethod == anteroom.Reject:
-		d = s.refusal(now, anteroom.ReasonReject)
+		if place := s.here.find(&h.ticket.ID); place != 0 {
+			d = s.rejected(now, h.visit, h.ticket, place)
+		} else {
+			d = s.refusal(now, anteroom.ReasonReject)
+		}
 	case s.settings.QueueingMethod == anteroom.Passthrough:
 		d = s.admit(now, h.ticket, anteroom.ReasonPassthrough)
 	default:

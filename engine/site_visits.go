@@ -382,24 +382,25 @@ func (s *Site) leave(now anteroom.Time, id anteroom.ID) anteroom.Decision {
 }
 
 // rejected refuses somebody who waits. It is a check-in all the same, by which the place is
-// kept for when the room admits again.
+// kept for when the room admits again, and the visitor is to come back.
 func (s *Site) rejected(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, slot uint32) anteroom.Decision {
-	d := s.refusal(now, anteroom.ReasonReject)
 	if early(now, &t) {
-		return d
+		return rejection(s.unchanged(now, t))
 	}
 	if slot == 0 {
 		if slot, _ = s.takePlace(now, v, t); slot == 0 {
-			return d
+			return s.refusal(now, anteroom.ReasonReject)
 		}
 	}
 	s.recordAgain(now, t.LastCheckIn, slot)
-	w := s.here.at(slot)
-	w.due = now
-	s.arrivals = append(s.arrivals, s.arrival(slot))
-	t.LastCheckIn, t.Next, t.Refresh = now, now, 0
-	d.Ticket, d.SetCookie, d.KeptUntil = t, true, now.Add(s.settings.PlaceHold)
-	return d
+	return rejection(s.page(now, slot, t, anteroom.ReasonReject))
+}
+
+// rejection is the refusal of somebody who has a place, made of the page that the visitor would see otherwise: nothing is told of the
+// place but until when it is kept.
+func rejection(d anteroom.Decision) anteroom.Decision {
+	return anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, At: d.At, Method: d.Method, QueueAll: d.QueueAll, Waiting: d.Waiting,
+		Ticket: d.Ticket, SetCookie: d.SetCookie, Refresh: d.Refresh, KeptUntil: d.KeptUntil}
 }
 
 // early says that a check-in does not count. A cookie that is of the future was made before a clock was
@@ -522,11 +523,11 @@ func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason an
 	return d
 }
 
-// first is how long a newcomer may stay away who could stay away for so long later. While the room is held nobody is
+// first is how long a newcomer may stay away who could stay away for so long later. While the room is closed nobody is
 // called anyway.
 func (s *Site) first(later time.Duration) time.Duration {
 	switch {
-	case held(&s.settings):
+	case closed(&s.settings):
 		return later
 	case s.figures.Hot > 0, s.permits() >= 1, later <= 2*MinInterval:
 		return FirstSoon
@@ -603,7 +604,7 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 	if holding(&s.settings) == anteroom.ReasonPrequeue && s.settings.Refresh == 0 && !t.ID.IsZero() {
 		comeBack(&d, s.untilOpening(now, t.ID, max(rank, 0), d.Refresh), s.settings.PlaceHold)
 	}
-	if soon && !held(&s.settings) && s.settings.Refresh == 0 {
+	if soon && !closed(&s.settings) && s.settings.Refresh == 0 {
 		comeBack(&d, min(d.Refresh, 2*MinInterval), s.settings.PlaceHold)
 	}
 	if slot != 0 && d.AheadKnown {
@@ -629,10 +630,10 @@ func (s *Site) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decision, 
 		return anteroom.Decision{}, false
 	}
 	t.Arrival = s.here.at(slot).key
-	if !held(&s.settings) && s.settings.QueueingMethod == anteroom.Reject {
-		return s.refusal(now, anteroom.ReasonReject), true
-	}
 	d = s.waitDecision(now, t, or(holding(&s.settings), anteroom.ReasonNone, anteroom.ReasonWaiting))
+	if !held(&s.settings) && s.settings.QueueingMethod == anteroom.Reject {
+		d = rejection(d)
+	}
 	d.SetCookie = false
 	return d, true
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/anteroom/anteroom/page"
 )
 
-// heartbeat is the longest silence of a stream: shorter than what proxies cut off after.
+// heartbeat is the longest silence of a stream: shorter than what proxies cut off after. The page opens another stream after two of
+// them. It is an event, because scripts do not see comments, and has a name and JSON like the others, so that clients who do not
+// know it pass over it.
 const heartbeat = 15 * time.Second
 
 // answerAsk answers the waiting page's own questions. They never reach an origin, whatever
@@ -85,7 +87,7 @@ func (x *exchange) languages() {
 	h := x.neverStored()
 	h["Content-Type"] = valueTextHTML
 	h["X-Robots-Tag"] = valueNoindex
-	h["Content-Security-Policy"] = x.s.policy
+	h["Content-Security-Policy"] = []string{page.LeavePolicy(page.View{})}
 	x.buf = page.AppendLanguages(x.buf[:0], x.query())
 	x.write(http.StatusOK, x.buf)
 }
@@ -256,7 +258,7 @@ func (t *stream) beat() bool {
 		t.event(&anteroom.Decision{Verdict: anteroom.Pass, At: s.now()})
 		return false
 	}
-	return t.send([]byte(":\n\n"))
+	return t.send([]byte("event: beat\ndata: {}\n\n"))
 }
 
 // event sends the decision as a server-sent event: "place", or "go" when the next request will be served. It reports whether

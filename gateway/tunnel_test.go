@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -179,6 +181,25 @@ func TestStreamOffersTheTurn(t *testing.T) {
 	if res, body := w.do("GET", "/p?__anteroom=stream", nil); res.StatusCode != 200 || !strings.Contains(body, "event: go\ndata: {\"admitted\":true") || !strings.Contains(body, `"offer":45`) || strings.Count(body, "offer") != 1 {
 		t.Errorf("%s %s", res.Status, body)
 	}
+}
+
+// A script does not see comments, and a client that reads every message as JSON must not meet anything else.
+func TestStreamBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rm := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "*"}}, Settings: anteroom.Settings{QueueAll: true, TotalActiveUsers: 1, NewUsersPerMinute: 600}}.WithDefaults()
+		_, h := bubbleGateway(t, rm, http.NotFoundHandler())
+		bob := &customer{t: t, shop: h}
+		bob.ask("/")
+		ctx, stop := context.WithTimeout(t.Context(), 40*time.Second)
+		defer stop()
+		r := httptest.NewRequestWithContext(ctx, "GET", "/?__anteroom=stream", nil)
+		r.Header.Set("Cookie", bob.cookie)
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		if body := rec.Body.String(); strings.Count(body, "event: beat\ndata: {}\n\n") != 2 || strings.Contains(body, ":\n\n") {
+			t.Errorf("within 40 s the stream said %q", body)
+		}
+	})
 }
 
 func TestStreamEnds(t *testing.T) {

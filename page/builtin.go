@@ -38,8 +38,8 @@ type shelf struct {
 	work         string                // script of the challenge
 	token        string                // likewise
 	form         string                // script of a form
-	leave        string                // script of the page on which a visitor leaves
-	stay         string                // script of pages beside the waiting page
+	beside       string                // script of pages beside the waiting page
+	stay         string                // and by which they stay in line
 	leavePolicy  string
 	prints       map[string]func() *builtin
 }
@@ -47,7 +47,7 @@ type shelf struct {
 // library never changes once it is made.
 var library = sync.OnceValue(func() *shelf {
 	style, script, event := bare("asset/page.css"), bare("asset/page.js"), bare("asset/event.js")
-	s := &shelf{work: bare("asset/work.js"), token: bare("asset/token.js"), form: bare("asset/form.js"), leave: bare("asset/leave.js"), stay: bare("asset/stay.js"), prints: map[string]func() *builtin{}}
+	s := &shelf{work: bare("asset/work.js"), token: bare("asset/token.js"), form: bare("asset/form.js"), beside: bare("asset/beside.js"), stay: bare("asset/stay.js"), prints: map[string]func() *builtin{}}
 	policies := func(also, forms string) [numChallenges]string {
 		policy := func(scripts, others string) string {
 			return "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
@@ -64,7 +64,7 @@ var library = sync.OnceValue(func() *shelf {
 	// A form's policy counts for the redirects of its answer too, and a shop may redirect to a bank.
 	s.formPolicies = policies(" 'sha256-"+hash(s.form)+"'", "")
 	// So too a visitor who gets in by an invite code.
-	s.leavePolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "' 'sha256-" + hash(inviteStyle) + "' 'sha256-" + hash(moveStyle) + "'; script-src 'sha256-" + hash(s.leave) + "' 'sha256-" + hash(s.stay) + "'; img-src data:; connect-src 'self'; base-uri 'none'"
+	s.leavePolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "' 'sha256-" + hash(inviteStyle) + "' 'sha256-" + hash(moveStyle) + "'; script-src 'sha256-" + hash(s.beside) + "' 'sha256-" + hash(s.stay) + "'; img-src data:; connect-src 'self'; base-uri 'none'"
 	for _, language := range anteroom.Languages {
 		s.prints[language] = sync.OnceValue(func() *builtin {
 			return newBuiltin(newDeflater(), language, style, script, event)
@@ -88,8 +88,8 @@ func hash(s string) string {
 
 // tight takes the space around operators and brackets, and after what separates, out of a script's code.
 var tight = strings.NewReplacer(" = ", "=", " => ", "=>", " + ", "+", " || ", "||", " && ", "&&", " ? ", "?", " : ", ":", " == ", "==", " != ", "!=",
-	" > ", ">", " < ", "<", " * ", "*", " / ", "/", " - ", "-",
-	"if (", "if(", "for (", "for(", ") {", "){", "{ ", "{", " }", "}", "} else ", "}else ", " else {", " else{", ", ", ",", "; ", ";", ": ", ":")
+	" > ", ">", " < ", "<", " >= ", ">=", " <= ", "<=", " * ", "*", " / ", "/", " - ", "-", " | ", "|", " % ", "%", " ** ", "**",
+	"if (", "if(", "for (", "for(", "catch (", "catch(", "try {", "try{", ") {", "){", "{ ", "{", " }", "}", "} else ", "}else ", " else {", " else{", ", ", ",", "; ", ";", ": ", ":")
 
 // tighten does so with a line, whose strings stay.
 func tighten(line string) string {
@@ -99,7 +99,7 @@ func tighten(line string) string {
 		if begin < 0 {
 			begin = len(line)
 		}
-		b.WriteString(tight.Replace(line[:begin]))
+		b.WriteString(strings.ReplaceAll(tight.Replace(line[:begin]), ") ", ")"))
 		if line = line[begin:]; line != "" {
 			end := strings.IndexByte(line[1:], line[0]) + 2
 			b.WriteString(line[:end])
@@ -265,7 +265,7 @@ func foot(w *words, language string, st state, variant int) string {
 		}
 		if st != lineFull {
 			b.WriteString(`<p class="quiet"><a href="?` + leaveQuery + `" rel="nofollow">` + e(w.Leave) + `</a></p>`)
-			if st != chances { // else there is no place
+			if st != chances && st != rejected { // else there is no place, or none that moves
 				b.WriteString(`<p class="quiet"><a href="?` + MoveQuery + `" rel="nofollow">` + e(w.Moving[0]) + `</a></p>`)
 			}
 		}

@@ -87,7 +87,7 @@ func TestEveryPageHasItsParts(t *testing.T) {
 		if shown, _, _ := strings.Cut(page, `id="words"`); strings.Contains(shown, "{}") {
 			t.Errorf("%s: a place for a value is empty", name)
 		}
-		isClosed := v.Decision.Verdict == anteroom.Refuse || v.Decision.Ticket.Accepted()
+		isClosed := v.Decision.Verdict == anteroom.Refuse && v.Decision.Refresh == 0 || v.Decision.Ticket.Accepted()
 		f := v.Decision.InForce
 		early := f != nil && f.Phase == anteroom.Prequeueing
 		for part, want := range map[string]bool{

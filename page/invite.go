@@ -36,10 +36,10 @@ func AppendInvite(dst []byte, v View, query, code string, is Invitation, placed 
 	} else if is == UninvitedAgain {
 		note = `<p class="note">` + e(w.Over[0]) + `</p>`
 	}
-	said, enter, back, script := w.Invitation, w.Enter, "", `<script>`+library().leave+`</script>`
+	said, enter, back, script := w.Invitation, w.Enter, "", ""
 	if placed {
 		said, enter, back = saying{w.Code, ""}, w.Arriving[0], `<p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`
-		script += stay(v, query, "", 0) // a code that stands there is not to be lost
+		script = stay(v, query, "", 0) // a code that stands there is not to be lost
 	}
 	return appendNotice(dst, v, said, `<style>`+inviteStyle+`</style>`+note+`<form method="post" action="?`+withQuery(query, anteroom.InviteQuery)+`"><label>`+e(w.Code)+
 		`<input name="`+InviteField+`" value="`+e(code)+`" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" dir="ltr"`+described+

@@ -68,7 +68,7 @@ func AppendJSON(dst []byte, v *View) []byte {
 //	stream    a stream may be opened
 //	reason    word of [anteroom.Reason]
 //	at        milliseconds since 1970 of the last counted attempt
-//	state     line, draw, held, long, full, closed, prequeue, shuffle, drained, origin, sold or lottery
+//	state     line, draw, held, long, full, closed, prequeue, shuffle, drained, origin, sold, lottery or rejected
 //	start     seconds until the event starts, in the states prequeue and shuffle; else 0
 //	end       seconds until the event that has started ends; 0 without one
 //	ref       reference code, empty without a place

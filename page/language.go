@@ -106,7 +106,7 @@ func switchTo(now string) string {
 }
 
 // AppendLanguages appends the page on which a visitor chooses a language: links to the same path with query, which is not escaped yet, and
-// [LanguageQuery]. It has the policy and the style of the built-in page.
+// [LanguageQuery]. It has the style of the built-in page, and the policy [LeavePolicy].
 func AppendLanguages(dst []byte, query string) []byte {
 	dst = append(dst, `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">`+
 		`<meta name="robots" content="noindex"><meta name="color-scheme" content="light dark"><link rel="icon" href="`...)
@@ -117,5 +117,5 @@ func AppendLanguages(dst []byte, query string) []byte {
 	for _, name := range anteroom.Languages {
 		dst = append(dst, `<a href="?`+query+LanguageQuery+name+`" lang="`+tagOf(name)+`">`+selfNames()[name]+`</a>`...)
 	}
-	return append(dst, `</nav></main></div></body></html>`...)
+	return append(dst, `</nav></main></div><script>`+library().beside+`</script></body></html>`...)
 }

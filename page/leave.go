@@ -18,7 +18,7 @@ func AppendLeave(dst []byte, v View, query string) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
 	return appendNotice(dst, v, w.Leaving, `<form method="post" action="?`+withQuery(query, leaveQuery)+`" data-ref="`+string(appendReference(nil, v.Decision.Ticket.ID))+
-		`"><button>`+e(w.Leave)+`</button></form><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, `<script>`+library().leave+`</script>`+stay(v, query, leaveQuery, 0))
+		`"><button>`+e(w.Leave)+`</button></form><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, stay(v, query, leaveQuery, 0))
 }
 
 // AppendLeft appends the page that says that the visitor has no place any more. It does not come back by itself: that would be a new place.
@@ -26,7 +26,7 @@ func AppendLeft(dst []byte, v View, query string) []byte {
 	return appendRejoin(dst, v, wordsOf(known(v.Language)).Left, query)
 }
 
-// LeavePolicy is the Content-Security-Policy of [AppendLeave], [AppendLeft], [AppendInvite], [AppendMoving], [AppendArriving], [AppendMoved] and [AppendStale].
+// LeavePolicy is the Content-Security-Policy of [AppendLeave], [AppendLeft], [AppendInvite], [AppendMoving], [AppendArriving], [AppendMoved], [AppendStale] and [AppendLanguages].
 func LeavePolicy(v View) string {
 	if v.Brand != nil {
 		return v.Brand.leavePolicy
@@ -43,7 +43,7 @@ func appendNotice(dst []byte, v View, said saying, body, script string) []byte {
 	}
 	return append(dst, headOf(language, bare("asset/page.css"))+`<title>`+html.EscapeString(said[0])+brand.name+titleTail+`</title>`+brand.style+
 		`</head><body><div id="wrapper">`+brand.header+`<main>`+picture(closed)+`<h1>`+html.EscapeString(said[0])+`</h1><p id="lead">`+html.EscapeString(said[1])+`</p>`+body+
-		`</main></div>`+script+`</body></html>`...)
+		`</main></div><script>`+library().beside+`</script>`+script+`</body></html>`...)
 }
 
 // known is a language that there is.

@@ -28,7 +28,11 @@ const moveStyle = `svg.code{display:block;width:100%;max-width:17rem;height:auto
 func AppendMoving(dst []byte, v View, query, link string) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
-	return appendNotice(dst, v, w.Moving, `<style>`+moveStyle+`</style>`+codeOf(link, e(w.Moving[0]))+`<p class="link"><a href="`+e(link)+`" rel="nofollow">`+e(link)+
+	said, code := w.Moving, codeOf(link, e(w.Moving[0]))
+	if code == "" {
+		said[1] = w.MovingLink
+	}
+	return appendNotice(dst, v, said, `<style>`+moveStyle+`</style>`+code+`<p class="link"><a href="`+e(link)+`" rel="nofollow">`+e(link)+
 		`</a></p><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, stay(v, query, MoveQuery, linkShown))
 }
 

@@ -31,6 +31,9 @@ func TestGoldenMoves(t *testing.T) {
 			if strings.Contains(string(page), `<svg class="code`) != (name == "moving" || name == "streaming") {
 				t.Errorf("%s: a code where there is none, or none", name)
 			}
+			if says := strings.Contains(string(page), wordsOf(language).Moving[1]); says != (name == "moving" || name == "streaming") || !says && name == "long" && !strings.Contains(string(page), wordsOf(language).MovingLink) {
+				t.Errorf("%s: the page says to scan a code: %v", name, says)
+			}
 		}
 	}
 }

@@ -39,7 +39,7 @@ const (
 // the visitor waits. The gateway answers them and never forwards them.
 const (
 	statusQuery = "__anteroom=status" // AppendStatus; the script adds the place on the screen: "status.12"
-	streamQuery = "__anteroom=stream" // server-sent events "place" (data: AppendStatus) and "go"
+	streamQuery = "__anteroom=stream" // server-sent events "place" and "go" (data: AppendStatus), and "beat"
 	holdQuery   = "__anteroom=hold"   // the page with Paused set, without a Refresh header
 )
 

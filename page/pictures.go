@@ -8,7 +8,7 @@ const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewB
 // nobody is let in.
 func picture(st state) string {
 	leaf, knob := "M66 122V60a34 34 0 0134-34l-8 16v92z", "86"
-	if st == held || st.static() || st.waitsForStart() {
+	if st == held || st == rejected || st.static() || st.waitsForStart() {
 		leaf, knob = "M68 121V60a32 32 0 0164 0v61z", "122"
 	}
 	return `<svg class="door" viewBox="0 0 200 140" aria-hidden="true" focusable="false"><defs>` +

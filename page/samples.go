@@ -81,6 +81,10 @@ func statesAt(now anteroom.Time) []State {
 		of("closed", func(d *anteroom.Decision) {
 			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, Method: anteroom.Reject, At: now}
 		}),
+		of("rejected", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, Method: anteroom.Reject, At: now,
+				Ticket: d.Ticket, SetCookie: true, Refresh: d.Refresh, KeptUntil: d.KeptUntil}
+		}),
 		of("prequeue", func(d *anteroom.Decision) {
 			d.Reason, d.WaitKnown, d.WaitTime = anteroom.ReasonPrequeue, false, 0
 			d.InForce = eventAt(now, anteroom.Prequeueing, false)

@@ -22,10 +22,11 @@ const (
 	broken                 // admitted, and the origin does not answer; the page comes back by its header alone
 	soldOut                // nothing is left of what visitors wait for
 	chances                // there is no line; each visitor has a chance, again and again
+	rejected               // nobody is admitted, and the places of those in line are kept; the page comes back
 	numStates = iota
 )
 
-var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin", "sold", "lottery"}
+var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin", "sold", "lottery", "rejected"}
 
 // static reports whether the page says nothing that changes.
 func (st state) static() bool { return st == closed || st == drained || st == broken || st == soldOut }
@@ -51,6 +52,8 @@ func stateOf(d *anteroom.Decision) state {
 			return shuffle
 		}
 		return prequeue
+	case d.Method == anteroom.Reject && d.Verdict == anteroom.Refuse && d.Refresh > 0:
+		return rejected
 	case d.Method == anteroom.Reject:
 		return closed
 	case d.Reason == anteroom.ReasonLineFull:
@@ -88,13 +91,16 @@ func (v *View) updated() time.Time {
 // intervalSeconds is how long after the last counted attempt the next one counts. Unlike
 // [refreshSeconds], it does not shrink when a visitor asks early.
 func intervalSeconds(d *anteroom.Decision) int {
-	if t := &d.Ticket; d.Refresh > 0 && t.LastCheckIn != 0 && t.Next > t.LastCheckIn {
+	if t := &d.Ticket; d.Refresh > 0 && stateOf(d) != soldOut && t.LastCheckIn != 0 && t.Next > t.LastCheckIn {
 		return int((t.Next.Sub(t.LastCheckIn) + time.Second - 1) / time.Second)
 	}
 	return refreshSeconds(d)
 }
 
 func refreshSeconds(d *anteroom.Decision) int {
+	if stateOf(d) == soldOut {
+		return 0 // nothing is left to come back for
+	}
 	return int((max(d.Refresh, 0) + time.Second - 1) / time.Second)
 }
 

@@ -16,12 +16,13 @@ type saying [2]string
 type words struct {
 	Name string `json:"name"` // of the language, in itself
 
-	Line   saying `json:"line"`
-	Draw   saying `json:"draw"`
-	Held   saying `json:"held"`
-	Long   saying `json:"long"`
-	Full   saying `json:"full"`
-	Closed saying `json:"closed"`
+	Line     saying `json:"line"`
+	Draw     saying `json:"draw"`
+	Held     saying `json:"held"`
+	Long     saying `json:"long"`
+	Full     saying `json:"full"`
+	Closed   saying `json:"closed"`
+	Rejected saying `json:"rejected"`
 
 	Prequeue saying `json:"prequeue"`
 	Shuffle  saying `json:"shuffle"`
@@ -65,11 +66,12 @@ type words struct {
 	Left    saying `json:"left"`    // the page that says that it is done
 	Rejoin  string `json:"rejoin"`  // its link
 
-	Moving    saying `json:"moving"`    // what a visitor can do, and the page that shows a link for another device
-	Arriving  saying `json:"arriving"`  // the page to which the link leads, and its button
-	Replacing string `json:"replacing"` // on it: there is another place on this device
-	Moved     saying `json:"moved"`     // the page of the device that was left
-	Stale     saying `json:"stale"`     // a link that does not work
+	MovingLink string `json:"moving_link"` // its lead where the link is too long for a code
+	Moving     saying `json:"moving"`      // what a visitor can do, and the page that shows a link for another device
+	Arriving   saying `json:"arriving"`    // the page to which the link leads, and its button
+	Replacing  string `json:"replacing"`   // on it: there is another place on this device
+	Moved      saying `json:"moved"`       // the page of the device that was left
+	Stale      saying `json:"stale"`       // a link that does not work
 
 	Invitation saying `json:"invitation"` // the page that asks for an invite code
 	Code       string `json:"code"`       // its field
@@ -120,7 +122,7 @@ func (w *words) over() string {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold, w.Lottery}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold, w.Lottery, w.Rejected}
 }
 
 // around is a sentence cut at its value, escaped for HTML.

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/anteroom/anteroom"
 )
@@ -118,7 +119,7 @@ func (e *Error) Error() string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(strings.TrimSuffix(p.Message, ": invalid data"))
+		b.WriteString(line(strings.TrimSuffix(p.Message, ": invalid data")))
 	}
 	if b.Len() == 0 {
 		fmt.Fprintf(&b, "%s %s was answered with status %d", e.Method, e.Path, e.Status)
@@ -127,6 +128,16 @@ func (e *Error) Error() string {
 		}
 	}
 	return b.String()
+}
+
+// line replaces what would end a line, or what a terminal would obey.
+func line(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
 }
 
 // kind sorts an answer by what the caller can do about it.

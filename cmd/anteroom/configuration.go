@@ -87,20 +87,26 @@ without rooms are skipped. With FILE, an answer of that API, write its rooms to 
 		if err != nil {
 			return advise(err)
 		}
+		own, err := r.client()
+		if err != nil {
+			return err
+		}
 		changes := inventory.Changes(there, at)
 		failed := 0
 		results := make([]changeResult, 0, len(changes))
 		for _, ch := range changes {
 			one := changeResult{Change: ch}
-			if !dryRun {
-				if err := ch.Apply(cmd.Context(), here); err != nil {
-					failed++
-					one.Error = err.Error()
-				}
+			do := func() error { return ch.Apply(cmd.Context(), here) }
+			if dryRun {
+				do = func() error { return ch.Check(cmd.Context(), own) }
+			}
+			if err := do(); err != nil {
+				failed++
+				one.Error = err.Error()
 			}
 			results = append(results, one)
 			if r.people() {
-				one.show(cmd.OutOrStdout())
+				one.show(cmd.OutOrStdout(), dryRun)
 			}
 			if cmd.Context().Err() != nil {
 				return exitError{exitInterrupted, errors.New("interrupted; the changes above are done, and the same command continues")}
@@ -121,6 +127,9 @@ without rooms are skipped. With FILE, an answer of that API, write its rooms to 
 			default:
 				fmt.Fprintf(cmd.OutOrStdout(), "%s made.\n", count(len(changes)-failed, "change"))
 			}
+		}
+		if failed > 0 && dryRun {
+			return fmt.Errorf("%s would fail; fix the errors above first", count(failed, "change"))
 		}
 		if failed > 0 {
 			return fmt.Errorf("%s failed; fix the errors above and run the same command again", count(failed, "change"))
@@ -148,7 +157,7 @@ type changeResult struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (ch changeResult) show(w io.Writer) {
+func (ch changeResult) show(w io.Writer, dryRun bool) {
 	sign := "~"
 	if ch.New {
 		sign = "+"
@@ -161,7 +170,9 @@ func (ch changeResult) show(w io.Writer) {
 			fmt.Fprintf(w, "    %s: %s -> %s\n", d.Member, inline(d.Old), inline(d.New))
 		}
 	}
-	if ch.Error != "" {
+	if ch.Error != "" && dryRun {
+		fmt.Fprintf(w, "    would fail: %s\n", shown(ch.Error))
+	} else if ch.Error != "" {
 		fmt.Fprintf(w, "    failed: %s\n", shown(ch.Error))
 	}
 }

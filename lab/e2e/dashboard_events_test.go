@@ -147,3 +147,68 @@ func TestDashboardChecklist(t *testing.T) {
 		t.Errorf("with protect: %q", got)
 	}
 }
+
+// What a colleague has changed in the meantime is not overwritten: by a save, by Undo, or by a deletion.
+func TestDashboardEventOfTwoOperators(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	id := o.newRoom(fields{"name": "checkout"})
+	start := time.Now().Add(48 * time.Hour).Truncate(time.Hour)
+	var event struct {
+		ID          string
+		Description string
+		Total       int `json:"total_active_users"`
+	}
+	o.good("POST", o.under("/"+id+"/events"), fields{"name": "flash-sale", "event_start_time": start.Format(time.RFC3339), "event_end_time": start.Add(time.Hour).Format(time.RFC3339)}.String(), &event)
+	path := o.under("/" + id + "/events/" + event.ID)
+	colleague := func(change string) { t.Helper(); o.good("PATCH", path, change, nil) }
+	is := func(description string, total int) {
+		t.Helper()
+		o.good("GET", path, "", &event)
+		if event.Description != description || event.Total != total {
+			t.Errorf("the event is %+v, want %q and %d", event, description, total)
+		}
+	}
+	d := sitDown(t, o, operatorToken)
+	undo := func(says string) {
+		t.Helper()
+		eval[bool](d.tab, `[...document.querySelectorAll('.toast button')].filter(b => b.innerText.startsWith('Undo')).at(-1).click(), true`)
+		d.says(says)
+	}
+	d.goes(toRoom("checkout", "events") + "?event=" + event.ID)
+	d.fill("description", "mine")
+	colleague(`{"total_active_users": 77, "new_users_per_minute": 77}`)
+	d.presses("Review and save")
+	d.presses("Save")
+	d.says("Someone else changed this event. Your changes are still here")
+	is("", 77)
+	d.presses("Review and save")
+	d.presses("Save")
+	d.says("flash-sale saved")
+	is("mine", 77)
+
+	colleague(`{"total_active_users": 78, "new_users_per_minute": 77}`) // not what is taken back
+	undo("Undone")
+	is("", 78)
+
+	d.goes(toRoom("checkout", "events") + "?event=" + event.ID)
+	d.fill("description", "mine again")
+	d.presses("Review and save")
+	d.presses("Save")
+	d.says("flash-sale saved")
+	colleague(`{"description": "theirs"}`)
+	undo("Could not undo: someone else changed this in the meantime")
+	is("theirs", 78)
+
+	d.goes(toRoom("checkout", "events"))
+	d.becomes(10*time.Second, button("Delete flash-sale"))
+	colleague(`{"description": "theirs again"}`)
+	d.presses("Delete flash-sale")
+	d.presses("Delete the event")
+	d.says("Someone else changed flash-sale in the meantime, so it was not deleted")
+	is("theirs again", 78)
+	d.says("theirs again") // the list is read again
+	d.presses("Delete flash-sale")
+	d.presses("Delete the event")
+	d.says("No event is planned")
+}

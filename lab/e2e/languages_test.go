@@ -95,14 +95,15 @@ func tagOf(language string) (tag, direction string) {
 	return tag, "ltr"
 }
 
-// A visitor reads the page in the browser's language, chooses another without script, and stays at the address.
+// A visitor reads the page in the browser's language, chooses another without script, and stays at the address,
+// with script to its fragment.
 func TestVisitorChoosesTheLanguage(t *testing.T) {
 	t.Parallel()
 	g := startGate(t, oneSeat)
 	newVisitor(t, g).enter()
 	b := open(t)
 	b.speaks("de-AT,de;q=0.9,en;q=0.5")
-	address := g.url("/product/dawn-mug?color=red&x=%3Cb%3E")
+	address := g.url("/product/dawn-mug?color=red&x=%3Cb%3E#reviews")
 	b.visit(address)
 	b.waits()
 	language := func() string { return eval[string](b, "document.documentElement.lang") }

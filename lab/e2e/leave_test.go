@@ -24,6 +24,9 @@ func TestVisitorLeavesTheLine(t *testing.T) {
 				do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 			}
 			address := g.url("/product/dawn-mug?color=red&x=%3Cb%3E")
+			if scripts {
+				address += "#reviews"
+			}
 			b.visit(address)
 			b.waits()
 			behind.visit(g.url("/"))

@@ -47,6 +47,9 @@ func TestVisitorContinuesOnAnotherDevice(t *testing.T) {
 				}
 			}
 			address := g.url("/product/dawn-mug?color=red&x=%3Cb%3E")
+			if scripts {
+				address += "#reviews"
+			}
 			phone.visit(address)
 			phone.waits()
 			place := phone.reference()

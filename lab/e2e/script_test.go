@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,4 +151,89 @@ func TestBlockedCookiesGiveAClearMessageAndNoLoop(t *testing.T) {
 	b.visit(without.URL + "/cart")
 	b.waits()
 	b.becomes(5*time.Second, fmt.Sprintf("document.querySelector('noscript').textContent.includes(%q)", message))
+}
+
+// A stream can be dead and the browser not know it: nothing comes, and nothing ends. After two silences of what the server sends
+// regularly the page opens another, and keeps that one.
+func TestStreamThatFallsSilentIsOpenedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	for _, path := range []string{"/cart", "/cart?__anteroom=leave#list"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			g := startGate(t, oneSeat)
+			inside := newVisitor(t, g).enter()
+			target, err := url.Parse(g.url("/"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var streams, beats atomic.Int32
+			proxy := httptest.NewServer(&httputil.ReverseProxy{
+				Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = g.host },
+				FlushInterval: -1,
+				ModifyResponse: func(res *http.Response) error {
+					if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+						res.Body = &deadStream{ReadCloser: res.Body, dead: streams.Add(1) == 1, gone: res.Request.Context().Done(), beats: &beats}
+					}
+					return nil
+				},
+				ErrorLog: log.New(io.Discard, "", 0),
+			})
+			t.Cleanup(func() {
+				proxy.CloseClientConnections()
+				proxy.Close()
+			})
+			b := open(t)
+			b.visit(proxy.URL + "/cart")
+			b.waits()
+			if path != "/cart" {
+				eventually(t, 10*time.Second, func() string { return map[bool]string{false: "no stream"}[streams.Load() > 0] })
+				streams.Store(0) // of the page before
+				b.visit(proxy.URL + path)
+			}
+			eventually(t, 50*time.Second, func() string {
+				if n := streams.Load(); n < 2 {
+					return fmt.Sprintf("%d streams", n)
+				}
+				return ""
+			})
+			eventually(t, 60*time.Second, func() string {
+				if n := beats.Load(); n < 3 {
+					return fmt.Sprintf("the second stream brought %d heartbeats", n)
+				}
+				return ""
+			})
+			if n := streams.Load(); n != 2 {
+				t.Errorf("a stream that lives is opened again: %d", n)
+			}
+			inside.leave()
+			b.getsIn()
+			if _, fragment, _ := strings.Cut(path, "#"); strings.TrimPrefix(eval[string](b, "location.hash"), "#") != fragment {
+				t.Errorf("in at %s", eval[string](b, "location.href"))
+			}
+		})
+	}
+}
+
+// deadStream is a stream of which the browser gets the first event and then nothing, or one whose heartbeats are counted.
+type deadStream struct {
+	io.ReadCloser
+	dead  bool
+	read  bool
+	gone  <-chan struct{}
+	beats *atomic.Int32
+}
+
+func (s *deadStream) Read(b []byte) (int, error) {
+	if s.dead && s.read {
+		<-s.gone
+		return 0, io.EOF
+	}
+	n, err := s.ReadCloser.Read(b)
+	s.read = true
+	if strings.Contains(string(b[:n]), "event: beat") {
+		s.beats.Add(1)
+	}
+	return n, err
 }

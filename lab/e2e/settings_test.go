@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/emulation"
 )
 
 // with changes a room: each pair is a key with its value as it stands, and as it shall be.
@@ -66,6 +68,36 @@ func TestWaitingPageTurnsIntoClosedAndSuspended(t *testing.T) {
 	})
 	b.visit(g.url("/cart"))
 	b.becomes(10*time.Second, `document.title.startsWith('Your cart')`)
+}
+
+// An operator who rejects everyone for a moment loses nobody who waits: the page says that it comes back, and does. That of a newcomer
+// says that it does not.
+func TestWaitingPageOutlivesAReject(t *testing.T) {
+	t.Parallel()
+	for _, script := range []bool{true, false} {
+		t.Run(fmt.Sprint("script ", script), func(t *testing.T) {
+			t.Parallel()
+			g := startGate(t, oneSeat)
+			inside := newVisitor(t, g).enter()
+			b := open(t)
+			do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !script})
+			b.visit(g.url("/cart"))
+			b.waits()
+			reference := b.reference()
+			g.configure(also(oneSeat, "queueing_method: reject"))
+			b.becomes(40*time.Second, `document.querySelector('h1').textContent == 'Not available right now'`)
+			if page := eval[string](b, "document.body.innerText"); !strings.Contains(page, "This page updates automatically") || strings.Contains(page, "does not update") || b.reference() != reference {
+				t.Errorf("the page of reference %s says %s", reference, page)
+			}
+			a := newVisitor(t, g).get("/", "Accept", "text/html")
+			if body := string(a.body); a.Header.Get("Refresh") != "" || !strings.Contains(body, "This page does not update automatically") {
+				t.Errorf("a newcomer's page: %v %s", a.Header, body)
+			}
+			inside.leave()
+			g.configure(oneSeat)
+			b.becomes(40*time.Second, `document.title.startsWith('Your cart')`)
+		})
+	}
 }
 
 func TestEveryStatusCodeOfTheWaitingPageWorks(t *testing.T) {

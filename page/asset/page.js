@@ -4,8 +4,8 @@
 const doc = document, $ = id => doc.getElementById(id), lang = doc.documentElement.lang
 const words = JSON.parse($('words').textContent)
 let now = JSON.parse($('status').textContent)
-const note = $('note'), tell = $('tell'), title = doc.title.replace(/^\(.*?\) /, '')
-let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt, saidAhead, rests, notify, mute
+const note = $('note'), tell = $('tell'), title = doc.title.replace(/^\(.*?\)\s/, '')
+let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt, saidAhead, rests, notify, mute, pulse
 
 // Words and numbers, as facts.go says them.
 const put = (text, value) => text.replace('{}', value)
@@ -76,7 +76,6 @@ const ask = what => { const u = here().split('#')[0]; return u + (u.includes('?'
 const again = () => {
 if (gone) return
 gone = 1
-clearTimeout(timer)
 const u = here()
 if (window.onward) onward(u)
 else if (u == location.href && u.includes('#')) location.reload()
@@ -96,13 +95,12 @@ const go = s => {
 if (gone) return
 if (!doc.hidden || !s || !s.offer) return enter()
 gone = 1
-clearTimeout(timer)
 rest(m => m.offer(s.offer), enter)
 }
 const take = s => {
 if (s.admitted) return go(s)
 // In another tab.
-if (s.reason == 'left') return gone || location.replace(ask('left'), gone = 1)
+if (s.reason == 'left') return gone || location.replace(ask('left') + location.hash, gone = 1)
 // The cookie did not come along. It may have been deleted: once, the page begins anew.
 if (s.reason == 'not_joining') return store('anteroom-new') || !store('anteroom-new', 1) ? remark(s.reason) : again()
 if (s.state + !s.left + s.lane != now.state + !now.left + now.lane && !window.onward) return again()
@@ -122,8 +120,8 @@ const check = async () => {
 if (busy || gone) return
 busy = 1
 checked = Date.now()
-clearTimeout(timer)
-const abort = new AbortController(), limit = setTimeout(() => abort.abort(), 2e4)
+const abort = new AbortController()
+setTimeout(() => abort.abort(), 2e4)
 let after = 0
 try {
 const r = await fetch(ask('status'), {cache: 'no-store', redirect: 'manual', signal: abort.signal})
@@ -135,8 +133,7 @@ go()
 } else {
 const s = await r.json()
 if (!s.state && !s.admitted) throw r
-take(s)
-if (channel) channel.postMessage(s)
+share(s)
 later(Math.max(s.refresh, s.refresh && after), 0)
 listen()
 }
@@ -145,13 +142,13 @@ fails++
 warn(words.offline + ' ' + kept())
 later(Math.max(after, Math.min(120, 2 ** fails) * (.5 + Math.random())), 0)
 }
-clearTimeout(limit)
 busy = 0
 }
 
 // One tab asks, the others of the same ticket listen and wait a little longer than it.
 const channel = now.ref && window.BroadcastChannel && new BroadcastChannel('anteroom-' + now.ref)
 if (channel) channel.onmessage = e => { take(e.data); later(e.data.refresh * 1.3, 2) }
+const share = s => { take(s); if (channel) channel.postMessage(s) }
 
 // The stream, near the front, held by one tab. Where none is to be had (204), not again soon.
 const listen = () => {
@@ -159,28 +156,35 @@ if (source || gone || !now.stream || !window.EventSource || Date.now() < mute) r
 const open = () => new Promise(done => {
 let heard
 source = new EventSource(ask('stream'))
-source.addEventListener('place', e => {
+// Two silences of what the server sends every 15 seconds: the stream is dead, which the browser may not know for long.
+const beat = () => { clearTimeout(pulse); pulse = setTimeout(source.onerror, 3e4) }
+const hear = e => {
 heard = 1
-const s = JSON.parse(e.data)
-take(s)
-if (channel) channel.postMessage(s)
+beat()
+share(JSON.parse(e.data))
 later(1, 0)
-})
-source.addEventListener('go', e => { const s = JSON.parse(e.data); if (channel) channel.postMessage(s); go(s) })
+}
+source.addEventListener('beat', beat)
+source.addEventListener('place', hear)
+source.addEventListener('go', hear)
 source.onerror = () => {
+clearTimeout(pulse)
 source.close()
 source = 0
 if (!heard) mute = Date.now() + 6e4
 done()
 later(heard ? 1 : now.refresh, Math.random() * 4)
 }
+beat()
 })
 if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {ifAvailable: true}, lock => lock && open()).catch(open)
 else open()
 }
 
 show(now)
-if (!now.refresh || !window.fetch || !window.AbortController) return
+// Links to other questions keep the fragment, which no server sees.
+for (const a of doc.querySelectorAll('[href*=__anteroom]')) a.hash = location.hash
+if (!now.refresh || !window.AbortController) return
 const arm = () => rest(m => (notify = m).arm())
 tell.hidden = 0
 // Whatever comes of it, and where there are none: the tab tells.

@@ -10,6 +10,8 @@ export interface Fault {
 
 /** What a call that failed is answered with. */
 export class Problem extends Error {
+  /** The object as it is now, where someone else changed it. */
+  now?: any
   constructor(public status: number, public faults: Fault[]) {
     super(faults.map((f) => words(f.message)).join('; ') || 'Something went wrong')
   }
@@ -72,6 +74,31 @@ export const post = <T = any>(path: string, body?: unknown, o?: CallOptions) => 
 export const put = <T = any>(path: string, body?: unknown, o?: CallOptions) => call<T>('PUT', path, body, o).then((a) => a.result)
 export const patch = <T = any>(path: string, body?: unknown, o?: CallOptions) => call<T>('PATCH', path, body, o).then((a) => a.result)
 export const del = <T = any>(path: string, o?: CallOptions) => call<T>('DELETE', path, undefined, o).then((a) => a.result)
+
+const conflict = (message: string) => new Problem(412, [{ code: 0, message }])
+const alike = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+
+/**
+ * Changes an object of a list, whose answer has no version for each, if it is still as it was shown. Otherwise it throws a Problem with
+ * status 412, and the object as it is now.
+ */
+export async function callAsShown<T>(method: string, path: string, shown: T, body?: unknown): Promise<Answer<T>> {
+  const now = await call<T>('GET', path)
+  if (!alike(now.result, shown)) throw Object.assign(conflict('Someone else changed this in the meantime.'), { now: now.result })
+  return call<T>(method, path, body, { ifMatch: now.etag })
+}
+
+/** Takes a change back: was are the members as they were, made is how the change was answered. What someone else has changed since stays. */
+export async function putBack<T extends object>(path: string, was: Partial<T>, made: Answer<T>): Promise<Answer<T>> {
+  try {
+    return await call<T>('PATCH', path, was, { ifMatch: made.etag })
+  } catch (e) {
+    if (!(e instanceof Problem) || e.status !== 412) throw e
+    const now = await call<T>('GET', path)
+    if ((Object.keys(was) as (keyof T)[]).some((name) => !alike(now.result[name], made.result[name]))) throw conflict('someone else changed this in the meantime. Their change stays.')
+    return call<T>('PATCH', path, was, { ifMatch: now.etag })
+  }
+}
 
 /** All pages of a list. */
 export async function all<T = any>(path: string, o?: CallOptions): Promise<T[]> {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { del, get, patch, post, put } from '../core/api'
+import { call, del, get, patch, post, put, putBack } from '../core/api'
 import { count, number } from '../core/format'
 import type { Room } from '../core/live'
 import { ownPath, publishedPath } from '../core/room'
@@ -40,14 +40,14 @@ export async function change(room: Room, settings: Record<string, unknown>): Pro
   const steps: [string, Record<string, unknown>][] = []
   if (path && ofEvent.length) steps.push([path, { ...Object.fromEntries(ofEvent), ...(ends && { ramp: [] }) }])
   if (ofEvent.length < Object.keys(settings).length) steps.push([publishedPath(room), Object.fromEntries(Object.entries(settings).filter(([name]) => !ofEvent.some(([n]) => n === name)))])
-  const back: [string, Record<string, unknown>][] = []
+  const back: (() => Promise<unknown>)[] = []
   for (const [at, part] of steps) {
     const was = at === path ? own : await get<Record<string, unknown>>(at)
-    await patch(at, part)
-    back.unshift([at, Object.fromEntries(Object.keys(part).map((name) => [name, was[name]]))])
+    const made = await call<Record<string, unknown>>('PATCH', at, part)
+    back.unshift(() => putBack(at, Object.fromEntries(Object.keys(part).map((name) => [name, was[name]])), made))
   }
   return async () => {
-    for (const [at, part] of back) await patch(at, part)
+    for (const step of back) await step()
   }
 }
 
@@ -75,15 +75,14 @@ export function Controls({ room }: { room: Room }) {
     },
     {
       title: 'Reject', icon: 'stop', on: method === 'reject', setting: true, danger: true, what: 'Turn new visitors away when the room is full',
-      ask: `There is no queue any more: when the room is full, new visitors are turned away.${line ? ` ${count(line, 'visitor is', 'visitors are')} waiting now: their pages say so and stop updating. If you undo this, they have to reload.` : ''}`,
+      ask: `There is no queue any more: when the room is full, new visitors are turned away.${line ? ` ${count(line, 'visitor is', 'visitors are')} waiting now: their pages say so, and continue when you undo this.` : ''}`,
       start: () => change(room, { queueing_method: 'reject' }), stop: () => change(room, { queueing_method: back }),
     },
   ]
   const press = async (c: Control) => {
     if (!c.on && !(await confirm({ title: `${c.title}: ${room.name}?`, body: <p>{c.ask}</p>, action: c.title, danger: c.danger }))) return
-    await (c.on ? c.stop() : c.start())
-    const before = c.title === 'Reject' ? () => change(room, { queueing_method: c.on ? 'reject' : method }) : c.on ? c.start : c.stop
-    done(c.on ? `${c.title} is off.` : `${c.title} is on.`, before)
+    const back = await (c.on ? c.stop() : c.start())
+    done(c.on ? `${c.title} is off.` : `${c.title} is on.`, typeof back === 'function' ? back as () => Promise<unknown> : c.on ? c.start : c.stop)
   }
   const any = list.filter((c) => c.on)
   const locked = room.file && list.some((c) => c.setting)

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { call, Problem } from '../core/api'
+import { call, callAsShown, Problem, putBack } from '../core/api'
 import { duration, full } from '../core/format'
 import { shownZone } from '../core/kept'
 import type { Room } from '../core/live'
@@ -23,10 +23,12 @@ interface Props {
   fixed: boolean
   onClose: () => void
   onSaved: () => void
+  /** The event is not as before any more. */
+  onConflict: () => void
 }
 
 /** An event: when, what it has instead of the room's settings, and both side by side. */
-export function EventForm({ room, settings, event, before, others, fixed, onClose, onSaved }: Props) {
+export function EventForm({ room, settings, event, before, others, fixed, onClose, onSaved, onConflict }: Props) {
   const [e, set] = useState<Values>(event)
   const [told, tellFaults] = useState<Record<string, string>>({})
   const [reviewing, review] = useState(false)
@@ -43,14 +45,21 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
 
   const save = async () => {
     try {
-      const saved = (await call<Values>(method, path, body)).result
+      const saved = await (before ? callAsShown<Values>(method, path, before, body) : call<Values>(method, path, body))
       review(false)
       onSaved()
-      if (before) done(`${e.name} saved`, async () => { await call('PATCH', path, bodyOf(before, e)); onSaved() })
-      else done(`${e.name} scheduled`, async () => { await call('DELETE', `${path}/${saved.id}`); onSaved() })
+      if (before) done(`${e.name} saved`, async () => { await putBack<Values>(path, bodyOf(before, e), saved); onSaved() })
+      else done(`${e.name} scheduled`, async () => { await call('DELETE', `${path}/${saved.result.id}`, undefined, { ifMatch: saved.etag }); onSaved() })
     } catch (x) {
       review(false)
       if (!(x instanceof Problem)) throw x
+      if (x.now) {
+        // What they changed stays: only what was changed here is put over it.
+        set({ ...x.now, ...body })
+        onConflict()
+        tell('Someone else changed this event. Your changes are still here: review them and save again.', 'bad')
+        return
+      }
       tellFaults(x.fields)
       tell(x.message, 'bad')
     }

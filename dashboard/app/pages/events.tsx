@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { RoomPageProps } from '../core/page'
-import { call, patch, useAsk } from '../core/api'
+import { callAsShown, patch, Problem, useAsk } from '../core/api'
 import { ago, count, duration, full, moment } from '../core/format'
 import { useLive, type Room } from '../core/live'
 import { ownPath, publishedPath, roomHref, type Tone } from '../core/room'
@@ -36,7 +36,7 @@ export function Events({ room, query }: RoomPageProps) {
     if (!start) return <Empty icon="event" title="There is no such event" action={<Button onClick={() => setQuery({ event: null })}>All events</Button>} />
     return (
       <EventForm key={chosen} room={room} settings={settings.data} event={start} before={chosen === 'new' ? undefined : start} others={asked.data} fixed={!editable(room)}
-        onClose={async () => { if (await mayLeave()) setQuery({ event: null, like: null }) }} onSaved={() => { asked.reload(); setQuery({ event: null, like: null }) }} />
+        onClose={async () => { if (await mayLeave()) setQuery({ event: null, like: null }) }} onSaved={() => { asked.reload(); setQuery({ event: null, like: null }) }} onConflict={asked.reload} />
     )
   }
 
@@ -44,15 +44,20 @@ export function Events({ room, query }: RoomPageProps) {
   const onNow = (e: Values) => ['running', 'prequeueing'].includes(phaseNow(room, e, now))
   const suspend = (e: Values, to: boolean) => async () => {
     if (to && onNow(e) && !(await confirm({ title: `Suspend ${e.name} now?`, action: 'Suspend', body: <p>The event is active: the settings of the room apply again immediately.</p> }))) return
-    await patch(`${path}/${e.id}`, { suspended: to })
+    await patch(`${path}/${e.id}`, { suspended: to }) // the only member that is written
     reload()
     done(`${e.name} is ${to ? 'suspended' : 'active again'}`, async () => { await patch(`${path}/${e.id}`, { suspended: !to }); reload() })
   }
   const remove = (e: Values) => async () => {
     if (!(await confirm({ title: `Delete ${e.name}?`, action: 'Delete the event', danger: true, typed: onNow(e) ? String(e.name) : undefined, body: <p>{onNow(e) ? 'The event is active: the settings of the room apply again immediately.' : 'Its figures stay, but are no longer linked to it.'}</p> }))) return
-    await call('DELETE', `${path}/${e.id}`)
+    try {
+      await callAsShown('DELETE', `${path}/${e.id}`, e)
+      tell(`${e.name} deleted`)
+    } catch (x) {
+      if (!(x instanceof Problem) || x.status !== 412) throw x
+      tell(`Someone else changed ${e.name} in the meantime, so it was not deleted. You see it as it is now.`, 'bad')
+    }
     reload()
-    tell(`${e.name} deleted`)
   }
   const next = events.find((e) => phaseOf(e, now) === 'upcoming' && begins(e) > now)
   const on = events.find(onNow)

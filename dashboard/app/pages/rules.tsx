@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { RoomPageProps } from '../core/page'
-import { call, Problem, useAsk } from '../core/api'
+import { type Answer, call, Problem, useAsk } from '../core/api'
 import { moment } from '../core/format'
 import { publishedPath } from '../core/room'
 import { setQuery } from '../core/router'
@@ -30,7 +30,7 @@ export function Rules({ room, query }: RoomPageProps) {
       const a = await call<Values[]>(method, path + at, body, { ifMatch: asked.etag || undefined })
       asked.put(a.result, a.etag)
       match(null)
-      return a.result
+      return a
     } catch (e) {
       if (!(e instanceof Problem) || e.status !== 412) throw e
       const fresh = await call<Values[]>('GET', path)
@@ -38,8 +38,11 @@ export function Rules({ room, query }: RoomPageProps) {
       throw new Problem(412, [{ code: 0, message: 'Someone else changed the rules of this room. You see them as they are now: try again.' }])
     }
   }
-  const back = (was: readonly Values[]) => async () => {
-    const a = await call<Values[]>('PUT', path, was)
+  const back = (was: readonly Values[], made: Answer<Values[]>) => async () => {
+    const a = await call<Values[]>('PUT', path, was, { ifMatch: made.etag }).catch((e) => {
+      asked.reload()
+      throw e.status === 412 ? new Problem(412, [{ code: 0, message: 'someone else changed the rules in the meantime. Their change stays.' }]) : e
+    })
     asked.put(a.result, a.etag)
   }
 
@@ -51,22 +54,22 @@ export function Rules({ room, query }: RoomPageProps) {
     return (
       <RuleForm key={chosen} room={room} rule={rule} rules={rules} request={request} fixed={!may} path={path} onClose={async () => { if (await mayLeave()) close() }}
         save={async (r) => {
-          await change(rule ? 'PATCH' : 'POST', rule ? `/${rule.id}` : '', r)
+          const made = await change(rule ? 'PATCH' : 'POST', rule ? `/${rule.id}` : '', r)
           close()
-          done(`The rule is ${r.enabled ? 'enabled' : 'saved as a draft'}`, back(rules))
+          done(`The rule is ${r.enabled ? 'enabled' : 'saved as a draft'}`, back(rules, made))
         }} />
     )
   }
 
   const turn = (r: Values) => async () => {
-    await change('PATCH', `/${r.id}`, { action: r.action, expression: r.expression, enabled: !r.enabled })
-    done(r.enabled ? 'The rule is disabled' : 'The rule is enabled', back(rules))
+    const made = await change('PATCH', `/${r.id}`, { action: r.action, expression: r.expression, enabled: !r.enabled })
+    done(r.enabled ? 'The rule is disabled' : 'The rule is enabled', back(rules, made))
   }
   const move = (r: Values, to: number) => () => change('PATCH', `/${r.id}`, { action: r.action, expression: r.expression, position: { index: to + 1 } })
   const remove = (r: Values) => async () => {
     if (!(await confirm({ title: 'Delete this rule?', action: 'Delete the rule', danger: true, body: <p><code>{r.expression}</code></p> }))) return
-    await change('DELETE', `/${r.id}`)
-    done('Rule deleted', back(rules))
+    const made = await change('DELETE', `/${r.id}`)
+    done('Rule deleted', back(rules, made))
   }
   const test = async () => {
     const out: Record<string, string> = {}

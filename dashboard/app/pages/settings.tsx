@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
-import { call, patch, Problem, useAsk } from '../core/api'
+import { call, patch, Problem, putBack, useAsk } from '../core/api'
 import { count, moment, number } from '../core/format'
 import type { Room } from '../core/live'
 import type { RoomPageProps } from '../core/page'
@@ -48,7 +48,7 @@ export function Settings({ room }: RoomPageProps) {
       fault({})
       review(false)
       done(`${count(list.length, 'setting')} of ${room.name} saved`, async () => {
-        const undone = await call<Values>('PATCH', path, back)
+        const undone = await putBack<Values>(path, back, a)
         asked.put(undone.result, undone.etag)
       })
       // Its page is at another address when it has another name.

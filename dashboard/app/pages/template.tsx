@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { RoomPageProps } from '../core/page'
-import { call, post, Problem, useAsk } from '../core/api'
+import { call, post, Problem, putBack, useAsk } from '../core/api'
 import { number, percent } from '../core/format'
 import { publishedPath } from '../core/room'
 import { setQuery } from '../core/router'
@@ -79,18 +79,18 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
   const changed = text !== before
   useUnsaved(changed)
 
-  const send = (ifMatch?: string) => call<Values>('PATCH', path, { custom_page_html: text }, { ifMatch: ifMatch || undefined })
-  // What others have changed beside the page is no reason to hold it back.
+  const send = (ifMatch: string) => call<Values>('PATCH', path, { custom_page_html: text }, { ifMatch })
+  // What others have changed beside the page is no reason to hold it back. An event comes from a list, without a version.
   const sendOver = async () => {
     try {
-      return await send(etag)
+      if (etag) return await send(etag)
     } catch (e) {
       if (!(e instanceof Problem) || e.status !== 412) throw e
-      const fresh = await call<Values>('GET', path)
-      if (fresh.result.custom_page_html === of.custom_page_html) return send(fresh.etag)
-      put(fresh.result, fresh.etag)
-      throw new Problem(412, [{ code: 0, message: 'Someone else changed this page. Yours is still here: review what would change, and save again.' }])
     }
+    const fresh = await call<Values>('GET', path)
+    if (fresh.result.custom_page_html === of.custom_page_html) return send(fresh.etag)
+    put(fresh.result, fresh.etag)
+    throw new Problem(412, [{ code: 0, message: 'Someone else changed this page. Yours is still here: review what would change, and save again.' }])
   }
   const save = async () => {
     try {
@@ -98,7 +98,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
       put(a.result, a.etag)
       review(false)
       done('Page saved. Visitors see it at their next update.', async () => {
-        const b = await call<Values>('PATCH', path, { custom_page_html: of.custom_page_html })
+        const b = await putBack<Values>(path, { custom_page_html: of.custom_page_html }, a)
         put(b.result, b.etag)
         write(before)
       })
@@ -231,7 +231,7 @@ type Device = keyof typeof devices
 
 const states: Record<string, string> = {
   line: 'Waiting', first: 'First visit', near: 'Nearly there', far: 'Far back', unknown: 'Wait unknown', draw: 'Random order', held: 'Paused or queue all', long: 'Longer than a day', full: 'Queue is full',
-  closed: 'Closed (reject)', prequeue: 'Before an event', shuffle: 'Before an event with a shuffle', event: 'During an event', sold: 'Closed by an event', drained: 'Draining', few: 'Few left', gone: 'Sold out', message: 'With your message',
+  closed: 'Closed (reject)', rejected: 'Closed (reject), with a place', prequeue: 'Before an event', shuffle: 'Before an event with a shuffle', event: 'During an event', sold: 'Closed by an event', drained: 'Draining', few: 'Few left', gone: 'Sold out', message: 'With your message',
   lost: 'Place lost', over: 'Session over', used: 'Ticket used', bound: 'Ticket of another network',
 }
 const stateWords = (s: string) => states[s] ?? s

@@ -243,7 +243,7 @@ func TestStreamLetsInAtOnce(t *testing.T) {
 		opened = time.Since(begin)
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i := range 3 {
-			fmt.Fprintf(w, ": heartbeat\n\nevent: place\ndata: {\"admitted\":false,\"ahead\":%d,\"refresh\":60}\n\n", 2-i)
+			fmt.Fprintf(w, "event: beat\ndata: {}\n\nevent: place\ndata: {\"admitted\":false,\"ahead\":%d,\"refresh\":60}\n\n", 2-i)
 			http.NewResponseController(w).Flush()
 			time.Sleep(2 * time.Second)
 		}

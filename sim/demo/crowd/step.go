@@ -320,7 +320,7 @@ func (c *crowd) follow(ctx context.Context, p *person) followed {
 				return out
 			}
 			event = ""
-		case ok && event != "go":
+		case ok && event == "place":
 			place := answer{ahead: -1, wait: -1}
 			if out.err = place.readJSON([]byte(strings.TrimSpace(data))); out.err != nil {
 				return out

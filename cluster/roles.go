@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // Every member has one key that it renews. A role's key names its holder, and the role is free once the holder's member
@@ -34,7 +36,7 @@ const (
 
 	// keyTTL is how long the store keeps the key of a member that has ended.
 	keyTTL      = 30 * time.Second
-	renewEvery  = MemberTTL / 5
+	renewEvery  = 600 * time.Millisecond
 	renewWithin = 600 * time.Millisecond // for one attempt, which hangs if the store has just lost its leader
 	renewAgain  = 100 * time.Millisecond // after a failed attempt
 	holdsFor    = 6 * time.Second
@@ -43,8 +45,9 @@ const (
 	slowWithin = 2 * time.Second
 
 	// pauseMost is the longest time between two renewals that come back; beyond it, the store has paused. After a
-	// pause, other members have regain to renew their keys.
-	pauseMost = 3 * renewEvery
+	// pause, other members have regain to renew their keys. Within it, the store may be without a leader for a second; and a member
+	// whose renewal that has kept waiting is not silent yet, because renewEvery and pauseMost together are less than MemberTTL.
+	pauseMost = renewEvery + time.Second
 	regain    = renewWithin + 2*renewAgain
 
 	// takeStep is how much later each further member takes a free role, so that they do not all try at the same time.
@@ -428,6 +431,7 @@ func (r *Roles) renew(ctx context.Context, fail func(error)) {
 		}
 		if err == nil {
 			r.goOn(ctx)
+			next = walltime.NextBeat(renewEvery)
 		}
 		switch {
 		case err == nil && warned:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway/route"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // tellEvery is how often rooms hear of their origins; of one that falls ill or recovers they hear
@@ -25,7 +26,7 @@ func (s *setup) originTurned() {
 // watchOrigins reads what requests have shown of the origins and tells the rooms that protect them,
 // until ctx ends.
 func (s *setup) watchOrigins(ctx context.Context) {
-	tick := time.NewTicker(tellEvery)
+	tick := time.NewTimer(walltime.NextBeat(tellEvery))
 	defer tick.Stop()
 	for {
 		now := time.Now()
@@ -43,6 +44,7 @@ func (s *setup) watchOrigins(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.Reset(walltime.NextBeat(tellEvery))
 		case <-s.turned:
 		}
 	}

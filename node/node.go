@@ -289,7 +289,7 @@ func (n *Node) Run(ctx context.Context) (err error) {
 	work.Go(func() { err = n.part.run(ctx) })
 	work.Go(func() { n.tellAlways(ctx) })
 	work.Go(func() { n.followMoves(ctx) })
-	tick := time.NewTicker(tickEvery)
+	tick := time.NewTimer(walltime.NextBeat(tickEvery))
 	defer tick.Stop()
 	var place anteroom.Time
 	for {
@@ -301,6 +301,7 @@ func (n *Node) Run(ctx context.Context) (err error) {
 			return err
 		case <-tick.C:
 		}
+		tick.Reset(walltime.NextBeat(tickEvery))
 		wall := walltime.Now()
 		now := n.clock.at(wall)
 		// Places change with every admission. Sending each change would cost more than all decisions, and a visitor

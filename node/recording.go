@@ -14,6 +14,7 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -115,13 +116,14 @@ func (x *member) publish(subject string, data []byte) {
 
 // tellAlways tells figures until ctx ends.
 func (n *Node) tellAlways(ctx context.Context) {
-	tick := time.NewTicker(figuresEvery)
+	tick := time.NewTimer(walltime.NextBeat(figuresEvery))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.Reset(walltime.NextBeat(figuresEvery))
 			n.tellFigures()
 		}
 	}

@@ -391,10 +391,11 @@ func (s *siteShard) run(ctx context.Context) {
 		wall := time.Now()
 		if !wall.Before(tick) {
 			active := s.tick()
-			tick = wall.Add(tickEvery)
+			every := tickEvery
 			if !active {
-				tick = wall.Add(idleTick)
+				every = idleTick
 			}
+			tick = time.Now().Add(walltime.NextBeat(every))
 			if since := wall.Sub(beat); active && since >= beatEvery || since >= beatIdle {
 				if !beat.IsZero() { // the start itself is a record
 					s.journal.beat()
@@ -411,7 +412,7 @@ func (s *siteShard) run(ctx context.Context) {
 		}
 		s.mu.Lock()
 		if s.awake {
-			tick = earlier(tick, wall.Add(tickEvery))
+			tick = earlier(tick, time.Now().Add(walltime.NextBeat(tickEvery)))
 		}
 		timer.Reset(time.Until(earlier(tick, s.due)))
 		s.awake = false // rooms that woke up since the tick are in the timer now

@@ -11,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // shard holds the rooms of one shard while this host has the role.
@@ -64,7 +65,7 @@ func (s *shard) run() {
 		}
 		defer stop()
 	}
-	tick := time.NewTicker(tickEvery)
+	tick := time.NewTimer(walltime.NextBeat(tickEvery))
 	defer tick.Stop()
 	for {
 		select {
@@ -78,14 +79,13 @@ func (s *shard) run() {
 		}
 		s.flush()
 		if len(rooms) == 0 { // sixteen idle shards that tick would cost more than everything else on an idle node
-			tick.Stop()
 			select {
 			case <-s.ctx.Done():
 				return
 			case <-s.used:
 			}
-			tick.Reset(tickEvery)
 		}
+		tick.Reset(walltime.NextBeat(tickEvery))
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	// A client notices within 3 s that nothing comes back.
 	clientPing  = time.Second
 	clientPings = 2
+	// insidePing is how often a client tries the server in its own process, whose connection no network can cut.
+	insidePing = time.Minute
 )
 
 // watcher remembers why a connection is not there.
@@ -166,7 +168,11 @@ func (a *attachment) connectCore() error {
 		}
 		w := &watcher{a: a, what: conn.what}
 		*conn.watcher = w
-		*conn.to, err = nats.Connect("", append(w.options(), sign, nats.InProcessServer(a.server))...)
+		options := append(w.options(), sign, nats.InProcessServer(a.server), nats.PingInterval(insidePing))
+		if conn.to == &a.system {
+			options = append(options, nats.NoEcho()) // a core need not hear that it is there itself
+		}
+		*conn.to, err = nats.Connect("", options...)
 		if err != nil {
 			return fmt.Errorf("natslink: connection to the embedded server: %w", err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/internal/wire"
 )
 
@@ -142,7 +143,7 @@ func (f *feed) compare() {
 		return // the link was closed
 	}
 	defer sub.Unsubscribe()
-	tick := time.NewTicker(feedPatience / 2)
+	tick := time.NewTimer(walltime.NextBeat(feedPatience / 2))
 	defer tick.Stop()
 	var repaired time.Time
 	between := time.Duration(0)
@@ -152,6 +153,7 @@ func (f *feed) compare() {
 			return
 		case <-tick.C:
 		}
+		tick.Reset(walltime.NextBeat(feedPatience / 2))
 		f.mu.Lock()
 		target, heard, behind := f.target, f.heard, f.behind
 		f.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 const (
 	// heartbeat is how often a quiet stream says that it is there. Silence of
 	// heartbeatsMissed of them means that touch is lost.
-	heartbeat        = 500 * time.Millisecond
-	heartbeatsMissed = 3
+	heartbeat        = 750 * time.Millisecond
+	heartbeatsMissed = 2
 	// consumerLife is how long the servers keep a consumer whose process is gone.
 	consumerLife = 10 * time.Second
 	// statusStalled is in heartbeats of a consumer that waits for an answer to its flow control.

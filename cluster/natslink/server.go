@@ -174,6 +174,7 @@ func (s *coreServer) launch(ctx context.Context) error {
 // boot starts a server, with options that others may change; after an error it does not run.
 func (s *coreServer) boot(ctx context.Context, cfg ClusterConfig, shape string, change ...func(*server.Options)) (*server.Server, error) {
 	hasten(s.cfg.Log)
+	inStep()
 	opts, err := s.options(ctx, cfg, shape, s.credentials)
 	if err != nil {
 		return nil, err
@@ -304,6 +305,9 @@ func (s *coreServer) routes(opts *server.Options, cfg ClusterConfig, c *credenti
 		PingInterval:  pingInterval,
 		MaxPingsOut:   pingsOut,
 		WriteDeadline: writeDeadline,
+		// One connection between two cores instead of one for each of four accounts: what goes to a core at the same moment
+		// comes in one packet, and one connection is tried every second.
+		PoolSize: -1,
 	}
 	opts.CustomRouterAuthentication = routeCheck(passwords)
 	// The list has this server too: NATS counts it to know how many there are to be.

@@ -187,6 +187,9 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 		switch {
 		case i < 0 && asked:
 			a.system.Publish(subjectRemoved, []byte(id)) // an error means that nobody hears it
+			if id == a.server.id() {
+				a.server.retire()
+			}
 			return nil
 		case i < 0:
 			return fmt.Errorf("cluster: %q is no core of this site", node)

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	_ "unsafe" // for go:linkname
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // A core that hears no other core can win no election. NATS lets it stand all the same, in one term after the other; and
@@ -23,7 +26,12 @@ import (
 // gives up what it leads and writes nothing, for it would not hear the answer. Whoever hears others, but not a leader, or
 // hears of one that it hears nobody, has another one elected at once.
 const (
-	hereEvery = 100 * time.Millisecond
+	hereEvery = 200 * time.Millisecond
+	// beatEvery is how often a core sends the heartbeats of all groups that it leads, at the same moment as that it is there. NATS
+	// itself sends each when a clock of that group says so, every second or two, which is too seldom for raftTimes.
+	beatEvery = 2 * hereEvery
+	// groupsEvery is how often a core looks which groups it is in.
+	groupsEvery = time.Second
 	// deafAfter is how long a core is not heard until it counts as gone: less than the shortest time after which an
 	// election begins by itself (raftTimes), which counts from about the last message.
 	deafAfter = 700 * time.Millisecond
@@ -34,7 +42,7 @@ const (
 	goneFor = 10 * time.Second
 
 	// doubtAfter is how long a core hears nobody until it says so.
-	doubtAfter = 3 * hereEvery
+	doubtAfter = 2 * hereEvery
 
 	subjectHere = "anteroom.here"
 	// subjectRemoved carries the name of a core that was removed. NATS says so only in the log of the group, and sends that only to
@@ -59,6 +67,10 @@ type hearing struct {
 	heard map[string]time.Duration // when last, since start
 	last  time.Duration            // when any; 0: never
 
+	beaten, listed time.Time                // when heartbeats were sent, and groups looked up
+	listing        atomic.Bool              // they are looked up now
+	in             atomic.Pointer[[]string] // the groups that this core is in
+
 	aside map[string]server.RaftNode // groups in which it stands in no election
 	stood map[string]string          // by group: the leader that was gone when it stood last
 }
@@ -68,20 +80,21 @@ type hearing struct {
 func (a *attachment) hearCores() error {
 	h := &hearing{att: a, own: a.server.srv().Node(), start: time.Now(), heard: map[string]time.Duration{},
 		aside: map[string]server.RaftNode{}, stood: map[string]string{}}
+	h.list()
 	for subject, says := range map[string]func(string){subjectHere: h.hear, subjectRemoved: h.removed} {
 		if _, err := a.system.Subscribe(subject, func(m *nats.Msg) { says(string(m.Data)) }); err != nil {
 			return fmt.Errorf("natslink: hearing of other cores: %w", err)
 		}
 	}
 	go func() {
-		tick := time.NewTicker(hereEvery)
-		defer tick.Stop()
-		for range tick.C {
+		for {
+			time.Sleep(walltime.NextBeat(hereEvery))
 			if a.system.IsClosed() {
 				return
 			}
 			a.system.Publish(subjectHere, h.here()) // an error means that nobody hears it
 			h.look()
+			h.beat()
 		}
 	}()
 	return nil
@@ -150,6 +163,34 @@ func (h *hearing) look() {
 			clear(h.stood)
 		}
 	}
+}
+
+// beat has the heartbeats of the groups that this core leads sent. A group whose record is being synced keeps its heartbeat waiting,
+// and neither that of another group nor what this core says.
+func (h *hearing) beat() {
+	now := time.Now()
+	if now.Sub(h.beaten) < beatEvery-hereEvery/2 {
+		return
+	}
+	h.beaten = now
+	if now.Sub(h.listed) >= groupsEvery && h.listing.CompareAndSwap(false, true) {
+		h.listed = now
+		go h.list()
+	}
+	srv := h.att.server.srv()
+	for _, group := range *h.in.Load() {
+		if n := raftNode(srv, group); n != nil && n.State() == server.Leader {
+			go n.SendHeartbeat()
+		}
+	}
+}
+
+// list notes which groups this core is in.
+func (h *hearing) list() {
+	var in []string
+	h.groups(func(group string, _ server.RaftzGroup) { in = append(in, group) })
+	h.in.Store(&in)
+	h.listing.Store(false)
 }
 
 // groups calls do with each group that this core is in.

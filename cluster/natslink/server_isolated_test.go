@@ -138,3 +138,36 @@ func TestWhoStands(t *testing.T) {
 		t.Errorf("the first to stand is the same core in every group")
 	}
 }
+
+// TestCoresSendHeartbeats: those of all groups, more often than NATS does, and over one connection to each other core.
+func TestCoresSendHeartbeats(t *testing.T) {
+	t.Parallel()
+	cores := startSite(t, members(t, "dublin")...)
+	keep(t, cores[0], cores[0].shared, hubDomain, "shared")
+	sub, err := cores[0].system.SubscribeSync("$NRG.AE.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const whole = 5 * time.Second
+	beats := map[string]int{}
+	for began := time.Now(); time.Since(began) < whole; {
+		m, err := sub.NextMsg(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beats[m.Subject]++
+	}
+	if len(beats) < 2 {
+		t.Fatalf("heartbeats of %v, want those of the cores' own group and of a stream's", beats)
+	}
+	for subject, n := range beats {
+		if most := int(whole / beatEvery); n < most*2/3 { // NATS itself sends five at most
+			t.Errorf("%s: %d heartbeats in %v, want about %d", subject, n, whole, most)
+		}
+	}
+	for _, c := range cores {
+		if n := c.server.srv().NumRoutes(); n != 2 {
+			t.Errorf("a core has %d connections to two others, want 2", n)
+		}
+	}
+}

@@ -8,19 +8,20 @@ import (
 	_ "unsafe" // for go:linkname
 
 	_ "github.com/nats-io/nats-server/v2/server" // whose variables these are
+	"github.com/nats-io/nats-server/v2/server/ats"
+
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // The times of NATS's Raft are variables of its package, which no option sets. With those that it has, a
 // store whose leader falls silent takes no writes for 5 to 24 s.
+// Heartbeats are not among them: a core sends its own, see [hearing.beat].
 //
 //go:linkname raftMinElection github.com/nats-io/nats-server/v2/server.minElectionTimeout
 var raftMinElection time.Duration
 
 //go:linkname raftMaxElection github.com/nats-io/nats-server/v2/server.maxElectionTimeout
 var raftMaxElection time.Duration
-
-//go:linkname raftHeartbeat github.com/nats-io/nats-server/v2/server.hbInterval
-var raftHeartbeat time.Duration
 
 //go:linkname raftLostQuorum github.com/nats-io/nats-server/v2/server.lostQuorumInterval
 var raftLostQuorum time.Duration
@@ -39,7 +40,6 @@ func raftTimes() []raftTime {
 	return []raftTime{
 		{"minElectionTimeout", &raftMinElection, 4 * time.Second, time.Second},
 		{"maxElectionTimeout", &raftMaxElection, 9 * time.Second, 2 * time.Second},
-		{"hbInterval", &raftHeartbeat, time.Second, 200 * time.Millisecond},
 		{"lostQuorumInterval", &raftLostQuorum, 10 * time.Second, 3 * time.Second},
 		{"lostQuorumCheck", &raftLostQuorumCheck, 10 * time.Second, time.Second},
 	}
@@ -58,6 +58,16 @@ var hastened = sync.OnceValue(func() error {
 		*t.is = t.set
 	}
 	return nil
+})
+
+// inStep makes the clock of NATS that counts tenths of a second, as long as there is a store, tick with ours: see
+// [walltime.NextBeat].
+var inStep = sync.OnceFunc(func() {
+	const early = time.Millisecond // a sleep ends late by a part of that
+	time.Sleep(walltime.NextBeat(ats.TickInterval) - early)
+	for walltime.NextBeat(ats.TickInterval) <= early {
+	}
+	ats.Register()
 })
 
 // hasten makes the store choose another leader soon.

@@ -17,7 +17,7 @@ import (
 )
 
 // corePorts finds the first of three free ports in a row, below those of outgoing connections.
-func corePorts(t *testing.T, from int) int {
+func corePorts(t testing.TB, from int) int {
 	t.Helper()
 	for port := from; port < from+5000; port += 3 {
 		free := true

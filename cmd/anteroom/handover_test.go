@@ -25,7 +25,7 @@ const patience = 20 * time.Second
 
 // process is the built program serving, and those that take over from it.
 type process struct {
-	t      *testing.T
+	t      testing.TB
 	binary string
 	file   string
 	pid    int
@@ -33,7 +33,7 @@ type process struct {
 }
 
 // build compiles the program; a hand-over starts whatever stands at its path.
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "anteroom")
 	if err := buildInto(binary); err != nil {
@@ -57,7 +57,7 @@ func startProcess(t *testing.T, yaml string) *process {
 	return startBinary(t, build(t), filepath.Join(t.TempDir(), "anteroom.yaml"), yaml)
 }
 
-func startBinary(t *testing.T, binary, file, yaml string) *process {
+func startBinary(t testing.TB, binary, file, yaml string) *process {
 	t.Helper()
 	p := &process{t: t, binary: binary, file: file, lines: make(chan map[string]any, 10_000)}
 	p.write(yaml)

@@ -23,6 +23,8 @@ const (
 	Denied
 	// Unavailable: try again later.
 	Unavailable
+	// Elsewhere: this process does it for nobody; the message says which one does.
+	Elsewhere
 )
 
 // Error is an error with a kind.

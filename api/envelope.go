@@ -23,6 +23,7 @@ const (
 	CodeThrottled    = 971   // too many failed authentications
 	CodeDenied       = 10000 // no token, not a valid one, or it may not do this
 	CodeMethod       = 10405 // the path has no such method
+	CodeElsewhere    = 10403 // another process does this
 	CodePrecondition = 10412 // If-Match names another state
 	CodeInternal     = 10500 // our fault; the log has the request id
 	CodeUnavailable  = 10503 // try again
@@ -113,6 +114,8 @@ func problemOf(err error) *Problem {
 		return NotFound()
 	case anteroom.Denied:
 		return Refuse(http.StatusForbidden, CodeDenied, "Authentication error: "+err.Error())
+	case anteroom.Elsewhere:
+		return Refuse(http.StatusForbidden, CodeElsewhere, err.Error())
 	case anteroom.Unavailable:
 		p := Refuse(http.StatusServiceUnavailable, CodeUnavailable, err.Error())
 		p.Header = [2]string{"Retry-After", "1"}

@@ -59,6 +59,7 @@ func face() http.Handler {
 		{Method: "GET", Path: "/plain", Do: fail(anteroom.Errorf(anteroom.Invalid, "it is wrong"))},
 		{Method: "GET", Path: "/conflict", Do: fail(anteroom.Errorf(anteroom.Conflict, "it is there"))},
 		{Method: "GET", Path: "/missing", Do: fail(anteroom.Errorf(anteroom.NotFound, "no"))},
+		{Method: "GET", Path: "/elsewhere", Do: fail(anteroom.Errorf(anteroom.Elsewhere, "send it to a core"))},
 		{Method: "GET", Path: "/denied", Do: fail(anteroom.Errorf(anteroom.Denied, "not you"))},
 		{Method: "GET", Path: "/later", Do: fail(anteroom.Errorf(anteroom.Unavailable, "later"))},
 		{Method: "GET", Path: "/bug", Do: fail(errors.New("secret detail"))},
@@ -224,6 +225,7 @@ func TestErrorsInTheEnvelope(t *testing.T) {
 		{"/conflict", "it is there: invalid data", 400, CodeInvalid, ""},
 		{"/missing", "Object not found.", 404, CodeNotFound, ""},
 		{"/denied", "Authentication error: not you", 403, CodeDenied, ""},
+		{"/elsewhere", "send it to a core", 403, CodeElsewhere, ""}, // it is not about the token
 		{"/later", "later", 503, CodeUnavailable, ""},
 		{"/bug", "Internal error", 500, CodeInternal, ""},
 		{"/unsayable", "Internal error", 500, CodeInternal, ""},

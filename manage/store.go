@@ -68,7 +68,7 @@ func (t *tx) note(operation, object, name string, before, after any) {
 }
 
 // errOfCores answers changes and backups at a process that may not write.
-var errOfCores = anteroom.Errorf(anteroom.Denied, "this node is an edge of the cluster: send the request to the admin address of a core")
+var errOfCores = anteroom.Errorf(anteroom.Elsewhere, "this node is an edge of the cluster: send the request to the admin address of a core")
 
 // change runs one change: fn works on t.next, which is a copy, and may run again when
 // somebody else was faster. A change without an operation noted changes nothing.

@@ -202,7 +202,7 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	if err := s.Reload(r.Context(), "POST /-/reload"); err != nil {
 		status := http.StatusServiceUnavailable
 		switch anteroom.KindOf(err) {
-		case anteroom.Invalid, anteroom.NotFound, anteroom.Denied:
+		case anteroom.Invalid, anteroom.NotFound, anteroom.Denied, anteroom.Elsewhere:
 			status = http.StatusBadRequest
 		}
 		say(w, status, "invalid; the last good configuration stays in force:\n"+err.Error())

@@ -128,7 +128,7 @@ func (r *sharedRing) await(ctx context.Context) {
 
 var errRingContended = anteroom.Errorf(anteroom.Conflict, "other nodes are changing the ticket keys; try again")
 
-var errOfCore = anteroom.Errorf(anteroom.Denied, "the ticket keys belong to the cores of the cluster, and this node is an edge: send the request to a core")
+var errOfCore = anteroom.Errorf(anteroom.Elsewhere, "the ticket keys belong to the cores of the cluster, and this node is an edge: send the request to the admin address of a core")
 
 // copy gives edges the ring. What fails is done again by the next node, or at the next change.
 func (r *sharedRing) copy(ctx context.Context, ring *ticket.Keyring) {

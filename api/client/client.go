@@ -96,6 +96,9 @@ func New(c Config) (*Client, error) {
 // URL is what the client talks to.
 func (c *Client) URL() string { return c.base.String() }
 
+// codeElsewhere is that of an answer 403 that is not about the token.
+const codeElsewhere = 10403
+
 // Problem is one thing that an API says is wrong.
 type Problem struct {
 	Code    int    `json:"code"`
@@ -143,6 +146,8 @@ func line(s string) string {
 // kind sorts an answer by what the caller can do about it.
 func (e *Error) kind() anteroom.Kind {
 	switch {
+	case e.Status == http.StatusForbidden && len(e.Problems) > 0 && e.Problems[0].Code == codeElsewhere:
+		return anteroom.Elsewhere
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		return anteroom.Denied
 	case e.Status == http.StatusNotFound:

@@ -69,6 +69,7 @@ func TestAnswersThatSayNo(t *testing.T) {
 	}{
 		{400, `{"success":false,"errors":[{"code":1002,"message":"name: is missing: invalid data","source":{"pointer":"/name"}},{"code":1002,"message":"host: is missing: invalid data"}],"result":null}`, anteroom.Invalid, "name: is missing\nhost: is missing"},
 		{403, `{"success":false,"errors":[{"code":10000,"message":"Authentication error"}]}`, anteroom.Denied, "Authentication error"},
+		{403, `{"success":false,"errors":[{"code":10403,"message":"send it to a core"}]}`, anteroom.Elsewhere, "send it to a core"},
 		{404, `{"success":null,"errors":[{"code":1001,"message":"Object not found."}]}`, anteroom.NotFound, "Object not found."},
 		// What a server says stays one line, and moves no cursor.
 		{400, `{"success":false,"errors":[{"code":1002,"message":"name\nanteroom: done\r\u001b[2J\u0007\u202e\t\u009bx"}]}`, anteroom.Invalid, "name\ufffdanteroom: done\ufffd\ufffd[2J\ufffd\ufffd\ufffd\ufffdx"},

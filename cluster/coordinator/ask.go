@@ -52,7 +52,7 @@ type failure struct {
 
 // kinds names the kinds of errors in messages.
 var kinds = map[anteroom.Kind]string{anteroom.Invalid: "invalid", anteroom.NotFound: "not_found", anteroom.Conflict: "conflict",
-	anteroom.Denied: "denied", anteroom.Unavailable: "unavailable"}
+	anteroom.Denied: "denied", anteroom.Unavailable: "unavailable", anteroom.Elsewhere: "elsewhere"}
 
 func failureOf(err error) *failure {
 	kind, ok := kinds[anteroom.KindOf(err)]

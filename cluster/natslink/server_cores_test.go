@@ -2,6 +2,7 @@ package natslink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,4 +172,45 @@ func TestAKilledCoreIsAwaySoon(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Whoever asks for the cores while they elect a leader waits for it: what was asked before has got lost.
+func TestCoresAreAskedDuringAnElection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	cfgs := members(t, "dublin")
+	h := &history{acked: map[string]map[int]string{}, more: make(chan struct{})}
+	others := []*coreProcess{startCoreProcess(t, h, cfgs[1], "quiet"), startCoreProcess(t, h, cfgs[2], "quiet")}
+	l := joinAll(t, cfgs[0])[0]
+	within(t, 30*time.Second, func(ctx context.Context) error {
+		if !AwaitWhole(ctx, l) {
+			return ctx.Err()
+		}
+		return nil
+	})
+	for _, p := range others {
+		p.kill()
+	}
+	within(t, 30*time.Second, func(ctx context.Context) error {
+		for pause(ctx, minBackoff) {
+			if _, _, err := l.att.askCores(ctx); errors.Is(err, cluster.ErrUnavailable) {
+				return nil
+			}
+		}
+		return ctx.Err()
+	})
+	asked := make(chan error, 1)
+	go func() {
+		_, err := Cores(t.Context(), l)
+		asked <- err
+	}()
+	startCoreProcess(t, h, cfgs[1], "quiet")
+	if err := <-asked; err != nil {
+		t.Errorf("the cores have a leader again: %v", err)
+	}
+	if got := coresOf(t, l); !strings.Contains(got, "dublin-1true dublin-2true") {
+		t.Errorf("cores: %s", got)
+	}
 }

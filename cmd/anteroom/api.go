@@ -91,13 +91,13 @@ func secret(flag, variable string) (string, error) {
 
 // advise puts behind an error of the API what can be done about it.
 func advise(err error) error {
-	no, answered := errors.AsType[*client.Error](err)
+	_, answered := errors.AsType[*client.Error](err)
 	switch {
 	case err == nil || !answered && anteroom.KindOf(err) != anteroom.Unavailable:
 		return err
 	case !answered:
 		return fmt.Errorf("%w\nuse --api to say where Anteroom runs; anteroom run starts one, with its admin address on %s", err, defaultAPI)
-	case no.Status == http.StatusUnauthorized || no.Status == http.StatusForbidden:
+	case anteroom.KindOf(err) == anteroom.Denied:
 		return fmt.Errorf("%w\nthe token is missing, unknown or expired, or it may not do this: pass another one with --token or ANTEROOM_API_TOKEN; anteroom token list shows what each token may do", err)
 	}
 	return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -234,5 +235,23 @@ func TestErrorsCannotDriveTheTerminal(t *testing.T) {
 	said, err := io.ReadAll(r)
 	if err != nil || code != exitFailed || strings.ContainsAny(string(said), "\x1b\a\u009b\u202e") || strings.Count(string(said), "\n") != 1 {
 		t.Errorf("%d, %v: %q", code, err, said)
+	}
+}
+
+// What an edge of a cluster does for nobody is not about the token.
+func TestWhatAnEdgeRefusesIsNotAboutTheToken(t *testing.T) {
+	for code, token := range map[int]bool{10403: false, 10000: true} {
+		edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, `{"success":false,"errors":[{"code":%d,"message":"no"}]}`, code)
+		}))
+		c, err := client.New(client.Config{URL: edge.URL, Token: adminToken})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := advise(c.Do(t.Context(), "GET", "/x", nil, nil, nil)); strings.Contains(err.Error(), "token") != token {
+			t.Errorf("%d: %v", code, err)
+		}
+		edge.Close()
 	}
 }

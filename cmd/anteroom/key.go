@@ -27,6 +27,9 @@ func keyCommand() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&data, "data", "./anteroom-data", "data `directory`")
 	form := outputFlags(cmd.PersistentFlags())
 	show := func(cmd *cobra.Command) error {
+		if server.IsCluster(data) {
+			return notInAFile(data, `it cannot list them. "anteroom key rotate --api URL" rotates them, with the admin address of a core`)
+		}
 		keys, err := ticket.ListFile(server.KeyFile(data))
 		if err != nil {
 			return err
@@ -72,7 +75,7 @@ The nodes of a cluster share their keys: use --api with the admin address of a c
 				if forget {
 					again += " --forget"
 				}
-				return anteroom.Errorf(anteroom.Conflict, "%s belongs to a node of a cluster, whose keys are not in a file: run \"%s\" with the admin address of a core", data, again)
+				return notInAFile(data, `run "`+again+`" with the admin address of a core`)
 			}
 			keep := time.Duration(0)
 			if forget {
@@ -88,6 +91,11 @@ The nodes of a cluster share their keys: use --api with the admin address of a c
 	rotate.Flags().BoolVar(&forget, "forget", false, "drop the older keys: all existing tickets become invalid")
 	cmd.AddCommand(list, rotate, keyPassCommand(&data, form))
 	return cmd
+}
+
+// notInAFile is for the data directory of a node of a cluster: what file of keys is in it was read at its first start only.
+func notInAFile(data, instead string) error {
+	return anteroom.Errorf(anteroom.Conflict, "%s belongs to a node of a cluster, whose keys are in the store of the cluster and not in a file: %s", data, instead)
 }
 
 // rotateRemote rotates the key of a running process or cluster.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,16 +87,32 @@ func TestKeysOfAClusterAreRotatedOverTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer end()
-	run := func(args ...string) (string, error) {
+	key := func(args ...string) (string, error) {
 		cmd := keyCommand()
 		var out bytes.Buffer
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
-		cmd.SetArgs(append([]string{"rotate"}, args...))
+		cmd.SetArgs(args)
 		err := cmd.ExecuteContext(t.Context())
 		return out.String(), err
 	}
+	run := func(args ...string) (string, error) { return key(append([]string{"rotate"}, args...)...) }
 	data := s.Config().Data
+	// A file from before the cluster is in the directory, or none.
+	for range 2 {
+		for want, args := range map[string][]string{
+			"it cannot list them":                       {"list"},
+			"/.well-known/anteroom/pass.pem":            {"pass", "--pem"},
+			"anteroom key pass --edge front --data DIR": {"pass", "--edge", "front"},
+		} {
+			if out, err := key(append(args, "--data", data)...); err == nil || !strings.Contains(err.Error(), "belongs to a node of a cluster") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %v, %s", args, err, out)
+			}
+		}
+		if _, _, err := ticket.LoadOrCreate(server.KeyFile(data), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	_, err = run("--data", data, "--forget")
 	if err == nil || !strings.Contains(err.Error(), `run "anteroom key rotate --api URL --forget"`) {
 		t.Errorf("on the data directory of a core: %v", err)
@@ -106,5 +125,31 @@ func TestKeysOfAClusterAreRotatedOverTheAPI(t *testing.T) {
 		if out, err := run(args...); err != nil {
 			t.Errorf("%v: %v, %s", args, err, out)
 		}
+	}
+	// What the command says to do for the secrets of an edge works.
+	c, err := client.New(client.Config{URL: api, Token: adminToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var backup bytes.Buffer
+	if err := c.Download(t.Context(), ours+"/backup", url.Values{"keys": {"true"}}, &backup, maxTransfer); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := gzip.NewReader(&backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line struct{ Key, Text string }
+	for d := json.NewDecoder(lines); line.Key != "keys.json"; {
+		if err := d.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := t.TempDir()
+	if err := os.WriteFile(server.KeyFile(copied), []byte(line.Text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := key("pass", "--edge", "front", "--data", copied); err != nil || !strings.Contains(out, "HS256") {
+		t.Errorf("from a backup: %v, %s", err, out)
 	}
 }

@@ -30,6 +30,14 @@ signatures. The first one signs. A secret makes passes for the rooms with this p
 keep it like a password.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if server.IsCluster(*data) {
+				if edge == "" {
+					return notInAFile(*data, "every host that Anteroom serves has the public keys in /.well-known/anteroom/pass.pem")
+				}
+				return notInAFile(*data, "a backup has them too. With the admin address of a core and an empty directory DIR, run\n"+
+					"  umask 077; anteroom backup --keys --api URL - | gunzip | jq -r 'select(.key == \"keys.json\").text' > DIR/keys.json\n"+
+					"  anteroom key pass --edge "+edge+" --data DIR")
+			}
 			ring, err := ticket.Load(server.KeyFile(*data))
 			if err != nil {
 				return err

@@ -45,6 +45,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 	}
 	// Visitors are served without a log, too, when whoever reads it at the other end of a pipe has ended.
 	signal.Ignore(syscall.SIGPIPE)
+	heedMemory(os.DirFS("/"))
 	log, flush := newLog(cfg.Log)
 	defer flush()
 	opts := server.Options{Load: load, Log: log, Version: versionString(), NewJournal: newJournal}

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,6 +181,30 @@ func TestExternalOneAccount(t *testing.T) {
 	reaches(t, a.site, "x", hears(t, a.shared, "x"), 5*time.Second)
 	if a.siteName == a.sharedName {
 		t.Errorf("both are called %s", a.siteName)
+	}
+}
+
+// TestExternalStreamIsDeleted: nobody but the operator of the servers can do that, and doctor says so.
+func TestExternalStreamIsDeleted(t *testing.T) {
+	t.Parallel()
+	l := joinAll(t, runNATS(t, 1, true, nil).config(t))[0]
+	if f, err := Look(t.Context(), l); err != nil || len(f.Streams) != 3 || len(f.Missing) != 0 {
+		t.Fatalf("facts %+v, %v", f, err)
+	}
+	js, err := newJetStream(l.att.site, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := l.books.store.stream
+	if err := js.DeleteStream(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Look(t.Context(), l)
+	if err != nil || !slices.Equal(f.Missing, []string{gone}) {
+		t.Fatalf("missing %v, %v", f.Missing, err)
+	}
+	if all := f.Faults(); !slices.ContainsFunc(all, func(one Fault) bool { return one.Stops && strings.Contains(one.What, gone) }) {
+		t.Errorf("faults %+v", all)
 	}
 }
 

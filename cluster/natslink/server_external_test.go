@@ -208,6 +208,33 @@ func TestExternalStreamIsDeleted(t *testing.T) {
 	}
 }
 
+// TestExternalRefusesLater: what cannot be stored any more says why, and not only that there is no connection.
+func TestExternalRefusesLater(t *testing.T) {
+	t.Parallel()
+	o := runNATS(t, 1, true, nil)
+	l := joinAll(t, o.config(t))[0]
+	o.servers[0].Shutdown()
+	o.servers[0].WaitForShutdown()
+	at, err := parseAddress(strings.TrimPrefix(o.urls[0], "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := server.NewServer(&server.Options{Host: at.host, Port: at.port, NoSigs: true, NoLog: true, Username: "somebody", Password: "else"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Shutdown(); other.WaitForShutdown() })
+	other.Start()
+	within(t, 20*time.Second, func(ctx context.Context) (err error) {
+		for pause(ctx, minBackoff) {
+			if _, err = l.Update(ctx, "k", []byte("v"), 0); err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization violation") {
+				return nil
+			}
+		}
+		return fmt.Errorf("refused with %w", err)
+	})
+}
+
 func TestExternalSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

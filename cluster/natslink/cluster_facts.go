@@ -24,6 +24,7 @@ type Facts struct {
 	Server  string        `json:"server,omitempty"`  // to which it is connected: site.node, or "" now
 	RTT     time.Duration `json:"rtt_ns,omitempty"`  // to it and back
 	Streams []StreamFacts `json:"streams,omitempty"` // of the site, and of the hub
+	Missing []string      `json:"missing,omitempty"` // streams that NATS servers of the operator's own do not have any more
 	// Core is nil at an edge and with NATS servers of the operator's own.
 	Core *CoreFacts `json:"core,omitempty"`
 }
@@ -107,7 +108,15 @@ func Look(ctx context.Context, l cluster.Link) (Facts, error) {
 	if !ok {
 		return Facts{}, errNoCluster
 	}
-	return j.att.look(ctx)
+	f, err := j.att.look(ctx)
+	if err == nil && j.att.cfg.External != nil {
+		for _, stream := range []string{j.books.store.stream, j.site.keys.stream, j.hub.stream} {
+			if !slices.ContainsFunc(f.Streams, func(s StreamFacts) bool { return s.Name == stream }) {
+				f.Missing = append(f.Missing, stream)
+			}
+		}
+	}
+	return f, err
 }
 
 var errNoCluster = errors.New("cluster: this process is standalone")
@@ -197,6 +206,11 @@ func (f Facts) Faults() []Fault {
 	for _, core := range f.away(false) {
 		say(false, "one more loss may stop the site", "start it; if it runs, make room on its disk; if its machine is lost, start another core in its place and run anteroom cluster replace: docs/cluster.md, A core is lost",
 			"core %s is away", core)
+	}
+	for _, stream := range f.Missing {
+		say(true, "somebody has deleted it in NATS, and nothing can be written to it",
+			"restart one node of the site, which makes it again. Sessions and places of a journal come back with the visitors' cookies; if it held keys or the configuration, restore the last backup as well",
+			"stream %s does not exist any more", stream)
 	}
 	for _, s := range f.Streams {
 		if s.Copies > 1 && s.Leader == "" {

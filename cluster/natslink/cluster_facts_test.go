@@ -42,10 +42,11 @@ func TestFaults(t *testing.T) {
 			f.Streams[0].Replicas[1], f.Core.Routes = f.Core.Cores[1], f.Core.Routes[:1]
 			f.Streams = append(f.Streams, f.Streams[0])
 		},
-		"no link to the hub":            func(f *Facts) { f.Core.Hub = false },
-		"the store has 95 of 100 bytes": func(f *Facts) { f.Core.Store = 95 },
-		"stream KV has no leader":       func(f *Facts) { f.Streams[0].Leader = "" },
-		"stream KV has 2 of 3 copies":   func(f *Facts) { f.Streams[0].Replicas = f.Streams[0].Replicas[:1] },
+		"no link to the hub":               func(f *Facts) { f.Core.Hub = false },
+		"the store has 95 of 100 bytes":    func(f *Facts) { f.Core.Store = 95 },
+		"stream J does not exist any more": func(f *Facts) { f.Missing = []string{"J"} },
+		"stream KV has no leader":          func(f *Facts) { f.Streams[0].Leader = "" },
+		"stream KV has 2 of 3 copies":      func(f *Facts) { f.Streams[0].Replicas = f.Streams[0].Replicas[:1] },
 		"core dublin.b is away": func(f *Facts) {
 			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.b", Offline: true}, {Current: true}}
 		},

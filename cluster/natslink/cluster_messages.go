@@ -118,7 +118,7 @@ func (m *messages) Request(ctx context.Context, subject string, data []byte) ([]
 	own, cancel = context.WithTimeout(own, callBound)
 	defer cancel()
 	if !m.nc.IsConnected() {
-		return nil, fmt.Errorf("%w: no connection (%s)", cluster.ErrUnavailable, m.nc.Status())
+		return nil, fmt.Errorf("%w: %w", cluster.ErrUnavailable, unconnected(m.nc))
 	}
 	answer, err := m.nc.RequestWithContext(own, m.prefix+subject, data)
 	if errors.Is(err, nats.ErrNoResponders) {

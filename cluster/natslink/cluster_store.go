@@ -104,10 +104,18 @@ func (s *store) unreachable(err error) error {
 	return fmt.Errorf("%w: stream %s: %w", cluster.ErrUnavailable, s.stream, err)
 }
 
+// unconnected says why there is no connection, as far as NATS has said: servers of the operator's own may refuse the credentials.
+func unconnected(nc *nats.Conn) error {
+	if err := nc.LastError(); err != nil {
+		return fmt.Errorf("no connection: %w", err)
+	}
+	return fmt.Errorf("no connection (%s)", nc.Status())
+}
+
 // request asks and returns the answer, or an error that wraps cluster.ErrUnavailable.
 func (s *store) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	if !s.nc.IsConnected() {
-		return nil, s.unreachable(fmt.Errorf("no connection (%s)", s.nc.Status()))
+		return nil, s.unreachable(unconnected(s.nc))
 	}
 	if s.deaf != nil && s.deaf() {
 		return nil, s.unreachable(errors.New("this core hears no other"))
@@ -261,7 +269,7 @@ func (s *store) batch(ctx context.Context, question map[string]any) ([]row, erro
 // readBatch is one try of batch, which waits so long for the first message.
 func (s *store) readBatch(ctx context.Context, question map[string]any, patience time.Duration) ([]row, error) {
 	if !s.nc.IsConnected() {
-		return nil, s.unreachable(fmt.Errorf("no connection (%s)", s.nc.Status()))
+		return nil, s.unreachable(unconnected(s.nc))
 	}
 	inbox := s.nc.NewInbox()
 	sub, err := s.nc.SubscribeSync(inbox)

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,6 +182,57 @@ func TestExternalOneAccount(t *testing.T) {
 	if a.siteName == a.sharedName {
 		t.Errorf("both are called %s", a.siteName)
 	}
+}
+
+// TestExternalStreamIsDeleted: nobody but the operator of the servers can do that, and doctor says so.
+func TestExternalStreamIsDeleted(t *testing.T) {
+	t.Parallel()
+	l := joinAll(t, runNATS(t, 1, true, nil).config(t))[0]
+	if f, err := Look(t.Context(), l); err != nil || len(f.Streams) != 3 || len(f.Missing) != 0 {
+		t.Fatalf("facts %+v, %v", f, err)
+	}
+	js, err := newJetStream(l.att.site, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := l.books.store.stream
+	if err := js.DeleteStream(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Look(t.Context(), l)
+	if err != nil || !slices.Equal(f.Missing, []string{gone}) {
+		t.Fatalf("missing %v, %v", f.Missing, err)
+	}
+	if all := f.Faults(); !slices.ContainsFunc(all, func(one Fault) bool { return one.Stops && strings.Contains(one.What, gone) }) {
+		t.Errorf("faults %+v", all)
+	}
+}
+
+// TestExternalRefusesLater: what cannot be stored any more says why, and not only that there is no connection.
+func TestExternalRefusesLater(t *testing.T) {
+	t.Parallel()
+	o := runNATS(t, 1, true, nil)
+	l := joinAll(t, o.config(t))[0]
+	o.servers[0].Shutdown()
+	o.servers[0].WaitForShutdown()
+	at, err := parseAddress(strings.TrimPrefix(o.urls[0], "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := server.NewServer(&server.Options{Host: at.host, Port: at.port, NoSigs: true, NoLog: true, Username: "somebody", Password: "else"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Shutdown(); other.WaitForShutdown() })
+	other.Start()
+	within(t, 20*time.Second, func(ctx context.Context) (err error) {
+		for pause(ctx, minBackoff) {
+			if _, err = l.Update(ctx, "k", []byte("v"), 0); err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization violation") {
+				return nil
+			}
+		}
+		return fmt.Errorf("refused with %w", err)
+	})
 }
 
 func TestExternalSaysWhatIsMissing(t *testing.T) {

@@ -305,9 +305,9 @@ func (s *coreServer) routes(opts *server.Options, cfg ClusterConfig, c *credenti
 		PingInterval:  pingInterval,
 		MaxPingsOut:   pingsOut,
 		WriteDeadline: writeDeadline,
-		// One connection between two cores instead of one for each of four accounts: what goes to a core at the same moment
-		// comes in one packet, and one connection is tried every second.
-		PoolSize: -1,
+		// Two connections between two cores, one of them for Raft, instead of four: each is tried every second. A single one (-1) saves
+		// no more, and cores of an earlier release complain about it.
+		PoolSize: 1,
 	}
 	opts.CustomRouterAuthentication = routeCheck(passwords)
 	// The list has this server too: NATS counts it to know how many there are to be.

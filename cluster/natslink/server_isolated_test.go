@@ -139,7 +139,7 @@ func TestWhoStands(t *testing.T) {
 	}
 }
 
-// TestCoresSendHeartbeats: those of all groups, more often than NATS does, and over one connection to each other core.
+// TestCoresSendHeartbeats: those of all groups, more often than NATS does, and over two connections to each other core.
 func TestCoresSendHeartbeats(t *testing.T) {
 	t.Parallel()
 	cores := startSite(t, members(t, "dublin")...)
@@ -166,8 +166,8 @@ func TestCoresSendHeartbeats(t *testing.T) {
 		}
 	}
 	for _, c := range cores {
-		if n := c.server.srv().NumRoutes(); n != 2 {
-			t.Errorf("a core has %d connections to two others, want 2", n)
+		if n := c.server.srv().NumRoutes(); n != 4 {
+			t.Errorf("a core has %d connections to two others, want 4", n)
 		}
 	}
 }

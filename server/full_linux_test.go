@@ -87,7 +87,6 @@ func TestACoreOfThreeStartsOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	dir, ok := onSmallDisk(t)
 	if !ok {
 		return

@@ -20,7 +20,6 @@ func TestOneCoreBecomesThreeAndOneAgainWhileVisitorsCome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	at := coreAddresses(t)
 	const rooms = `
 rooms:

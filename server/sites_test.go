@@ -133,7 +133,6 @@ func TestOneChangeOfCoresAtATime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	at := coreAddresses(t)
 	all := []*running{prepareOneOf(t, at, "core-1", 0), prepareOneOf(t, at, "core-2", 1), prepareOneOf(t, at, "core-3", 2)}
 	startTogether(t, all...)()
@@ -164,7 +163,6 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	t.Parallel()
 	at := coreAddresses(t)
 	prepare := func(node string, i int) *running { return prepareOneOf(t, at, node, i) }
 	all := []*running{prepare("core-1", 0), prepare("core-2", 1), prepare("core-3", 2)}

@@ -142,3 +142,31 @@ func TestCookieLivesByTheEventsSession(t *testing.T) {
 		t.Errorf("Set-Cookie %q, want Max-Age=120", got)
 	}
 }
+
+// The page of a visitor in line comes back while a room rejects; what others read is as published: no interval in JSON, none for a
+// custom page.
+func TestRejectsHaveNoIntervalForOthers(t *testing.T) {
+	reject := func(v anteroom.Visit) anteroom.Decision {
+		d := line(v)
+		d.Verdict, d.Reason, d.Method = anteroom.Refuse, anteroom.ReasonReject, anteroom.Reject
+		return d
+	}
+	for _, c := range []struct {
+		name, accept, html string
+		refresh, says      string
+	}{
+		{"built-in page", "text/html", "", "20", "updates automatically"},
+		{"JSON", "application/json", "", "", `"refreshIntervalSeconds":0,`},
+		{"custom page", "text/html", "<p>{{#isRejectQueue}}closed{{/isRejectQueue}}, {{refreshIntervalSeconds}}</p>", "", "closed, 0"},
+	} {
+		w := newWorld(t, reject, withRoom(func(rm *anteroom.Room) { rm.JSONResponse = true }), func(_ *world, cfg *Config) {
+			if c.html != "" {
+				cfg.Templates = map[anteroom.RoomID]*page.Template{cfg.Rooms[0].WithDefaults().ID: compiled(t, c.html)}
+			}
+		})
+		res, body := w.do("GET", "/", header("Accept", c.accept))
+		if got := res.Header.Get("Refresh"); got != c.refresh || !strings.Contains(body, c.says) {
+			t.Errorf("%s: Refresh %q, want %q; the body is to say %s: %.300s", c.name, got, c.refresh, c.says, body)
+		}
+	}
+}

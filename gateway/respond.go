@@ -42,6 +42,9 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 	view := x.view(hold)
 	x.challenge(&view)
 	n := page.RefreshSeconds(&view)
+	if d.Verdict == anteroom.Refuse && x.answersJSON() {
+		n = 0 // as published, and as the object says
+	}
 	if n > 0 {
 		seconds := x.value(strconv.Itoa(n))
 		h["Refresh"] = seconds
@@ -85,13 +88,17 @@ func (x *exchange) turnAwayPart(h http.Header) {
 
 // writeViewAsJSON answers with what the page would say, if the request prefers JSON and the room has it.
 func (x *exchange) writeViewAsJSON(status int, view *page.View) bool {
-	if !x.room.JSONResponse || !wantsJSON(x.r, x.room.JSONExact) {
+	if !x.answersJSON() {
 		return false
 	}
 	x.buf = page.AppendJSON(x.buf[:0], view)
 	x.w.Header()["Content-Type"] = valueJSON
 	x.write(status, x.buf)
 	return true
+}
+
+func (x *exchange) answersJSON() bool {
+	return x.room.JSONResponse && wantsJSON(x.r, x.room.JSONExact)
 }
 
 // view is what the page is made from.

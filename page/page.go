@@ -133,9 +133,9 @@ func ContentSecurityPolicy(v View) string {
 
 // RefreshSeconds returns the value of the Refresh header for the page of v, in whole
 // seconds rounded up: refreshIntervalSeconds in the JSON, less what a visitor comes early; 0 means no header. A preview
-// has none, though it says the interval.
+// has none, though it says the interval; nor has a custom page of a room that rejects, as published.
 func RefreshSeconds(v *View) int {
-	if v.Paused || v.Preview {
+	if v.Paused || v.Preview || v.Template != nil && v.Decision.Verdict == anteroom.Refuse {
 		return 0
 	}
 	return refreshSeconds(&v.Decision)

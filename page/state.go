@@ -89,8 +89,12 @@ func (v *View) updated() time.Time {
 }
 
 // intervalSeconds is how long after the last counted attempt the next one counts. Unlike
-// [refreshSeconds], it does not shrink when a visitor asks early.
+// [refreshSeconds], it does not shrink when a visitor asks early. A room that rejects has none, as published: only the built-in
+// page comes back.
 func intervalSeconds(d *anteroom.Decision) int {
+	if d.Verdict == anteroom.Refuse {
+		return 0
+	}
 	if t := &d.Ticket; d.Refresh > 0 && stateOf(d) != soldOut && t.LastCheckIn != 0 && t.Next > t.LastCheckIn {
 		return int((t.Next.Sub(t.LastCheckIn) + time.Second - 1) / time.Second)
 	}

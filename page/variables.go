@@ -104,8 +104,11 @@ func unixMilli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// interval is what the page says about its refreshing; that of a preview is made up.
+// interval is what the page says about its refreshing; that of a preview is made up. As published, a page that rejects has none.
 func interval(v View) int {
+	if v.Decision.Verdict == anteroom.Refuse {
+		return 0
+	}
 	v.Preview = false
 	return RefreshSeconds(&v)
 }

@@ -50,6 +50,19 @@ func TestACoreThatHearsNobodyStandsAside(t *testing.T) {
 		}
 	}
 	within(t, 10*time.Second, until(func(stands, aside int) bool { return stands > 1 && aside == 0 }))
+	// One that has not heard anybody since it started is not deaf: the others may yet have to start.
+	here, err := last.system.SubscribeSync(subjectHere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for heard := map[string]bool{}; len(heard) < 2; {
+		m, err := here.NextMsg(10 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		core, _ := strings.CutSuffix(string(m.Data), hearsNobody)
+		heard[core] = true
+	}
 	stop(t, cores[0])
 	stop(t, cores[1])
 	within(t, 10*time.Second, until(func(stands, aside int) bool { return stands == 0 && aside > 1 }))

@@ -159,6 +159,7 @@ func TestStreamThatFallsSilentIsOpenedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	for _, path := range []string{"/cart", "/cart?__anteroom=leave#list"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -22,8 +22,8 @@ const (
 	CodeNoZone       = 7003  // the zone or account does not exist
 	CodeThrottled    = 971   // too many failed authentications
 	CodeDenied       = 10000 // no token, not a valid one, or it may not do this
-	CodeMethod       = 10405 // the path has no such method
 	CodeElsewhere    = 10403 // another process does this
+	CodeMethod       = 10405 // the path has no such method
 	CodePrecondition = 10412 // If-Match names another state
 	CodeInternal     = 10500 // our fault; the log has the request id
 	CodeUnavailable  = 10503 // try again

@@ -134,19 +134,19 @@ func (w *reply) head(first []byte, whole bool) {
 		}
 	}
 	w.out = appendStatus(buffer(w.out), w.status)
-	var said said
-	w.out, said = appendFields(w.out, w.header, w.trailer, w.status == http.StatusNotModified)
-	w.close = w.close || said.close || w.v.srv.closeEach.Load()
+	var own said
+	w.out, own = appendFields(w.out, w.header, w.trailer, w.status == http.StatusNotModified)
+	w.close = w.close || own.close || w.v.srv.closeEach.Load()
 	if !w.close && !w.v.asked.discard() {
 		w.close = true
 	}
-	if !said.typed && len(first) > 0 && bodyAllowed(w.status) && len(w.header["Content-Encoding"]) == 0 {
+	if !own.typed && len(first) > 0 && bodyAllowed(w.status) && len(w.header["Content-Encoding"]) == 0 {
 		w.out = appendField(w.out, "Content-Type", http.DetectContentType(first))
 	}
-	if !said.dated {
+	if !own.dated {
 		w.out = appendField(w.out, "Date", date())
 	}
-	if whole && w.length < 0 && (w.r.Method != http.MethodHead || w.wrote > 0) && !said.trails {
+	if whole && w.length < 0 && (w.r.Method != http.MethodHead || w.wrote > 0) && !own.trails {
 		w.length = w.wrote
 	}
 	switch {

@@ -122,7 +122,7 @@ func draw(w io.Writer, took map[string]float64) error {
 	if err != nil {
 		return err
 	}
-	c.Head("Processor time of a request, in µs", "One core each, 64 connections kept open, the same requests for all, medians of 25 alternating rounds of one run; make bench-peers")
+	c.Head("Processor time of a request, in µs", "One core each, 64 connections kept open (32 in the queue), the same requests for all, medians of 25 alternating rounds; make bench-peers")
 	y := float64(top)
 	for _, g := range groups {
 		c.Text(chart.Style{Size: 13, Bold: true, Color: chart.Dark}, chart.Point{20, y + 22}, g.name)

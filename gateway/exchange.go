@@ -49,7 +49,7 @@ type request struct {
 	websocket bool
 	cookies   []string // lines of the request's header
 	start     time.Time
-	decidedAt time.Time // the last reading of the clock; zero if there is none, or the request has waited since
+	clock     time.Time // the last reading of the clock; zero if there is none, or the request has waited since
 
 	solved    bool            // the challenge, by this request
 	moved     bool            // a ticket that came was left behind: its place is at another device

@@ -63,7 +63,7 @@ func (x *exchange) gate() {
 	x.decide(v)
 	if !x.signed.former.ID.IsZero() && !v.NoJoin && !v.NoClaim {
 		x.merge(v)
-		x.decidedAt = time.Time{}
+		x.clock = time.Time{}
 	}
 	switch x.decision.Verdict {
 	case anteroom.Admit, anteroom.Pass:
@@ -109,7 +109,7 @@ func (x *exchange) keepMoved(v *anteroom.Visit) {
 func (x *exchange) decided() {
 	x.keepPlace()
 	took := time.Since(x.start) // half of time.Now, which reads two clocks
-	x.decidedAt = x.start.Add(took)
+	x.clock = x.start.Add(took)
 	x.g.count.gate.Observe(took)
 	if v := x.verdict(); v != nil {
 		v.decided(x.decision.Verdict)

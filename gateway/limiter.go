@@ -169,7 +169,7 @@ func (x *exchange) enterLimiters() bool {
 }
 
 func (x *exchange) patience(by time.Time) patience {
-	return patience{by, x.r.Context().Done(), &x.g.count.waiting, &x.decidedAt}
+	return patience{by, x.r.Context().Done(), &x.g.count.waiting, &x.clock}
 }
 
 // enterOrigin waits, at the limiter of x.origin, for one of the site's connections to it, and

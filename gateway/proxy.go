@@ -136,12 +136,12 @@ func addrString(a netip.Addr) string {
 // made, nothing has left, and a request that may be repeated and has no body goes to one
 // other origin.
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
-	began := x.decidedAt
+	began := x.clock
 	if began.IsZero() {
 		began = time.Now()
 	}
 	res, now, err := x.roundTrip(r, began)
-	x.decidedAt = now
+	x.clock = now
 	took := now.Sub(began)
 	if err == nil {
 		x.g.count.origin.Observe(took)

@@ -103,7 +103,7 @@ func (x *exchange) answersJSON() bool {
 
 // view is what the page is made from.
 func (x *exchange) view(hold bool) page.View {
-	now := x.decidedAt // not the start: the request may have been held
+	now := x.clock // not the start: the request may have been held
 	if now.IsZero() {
 		now = time.Now()
 	}

@@ -70,6 +70,7 @@ type hearing struct {
 	beaten, listed time.Time                // when heartbeats were sent, and groups looked up
 	listing        atomic.Bool              // they are looked up now
 	in             atomic.Pointer[[]string] // the groups that this core is in
+	beating        map[string]*atomic.Bool  // by group: its heartbeat is on its way
 
 	aside map[string]server.RaftNode // groups in which it stands in no election
 	stood map[string]string          // by group: the leader that was gone when it stood last
@@ -79,7 +80,7 @@ type hearing struct {
 // elections: it may be the first one to start.
 func (a *attachment) hearCores() error {
 	h := &hearing{att: a, own: a.server.srv().Node(), start: time.Now(), heard: map[string]time.Duration{},
-		aside: map[string]server.RaftNode{}, stood: map[string]string{}}
+		aside: map[string]server.RaftNode{}, stood: map[string]string{}, beating: map[string]*atomic.Bool{}}
 	h.list()
 	for subject, says := range map[string]func(string){subjectHere: h.hear, subjectRemoved: h.removed} {
 		if _, err := a.system.Subscribe(subject, func(m *nats.Msg) { says(string(m.Data)) }); err != nil {
@@ -166,7 +167,7 @@ func (h *hearing) look() {
 }
 
 // beat has the heartbeats of the groups that this core leads sent. A group whose record is being synced keeps its heartbeat waiting,
-// and neither that of another group nor what this core says.
+// one at most, and neither that of another group nor what this core says.
 func (h *hearing) beat() {
 	now := time.Now()
 	if now.Sub(h.beaten) < beatEvery-hereEvery/2 {
@@ -180,7 +181,15 @@ func (h *hearing) beat() {
 	srv := h.att.server.srv()
 	for _, group := range *h.in.Load() {
 		if n := raftNode(srv, group); n != nil && n.State() == server.Leader {
-			go n.SendHeartbeat()
+			if h.beating[group] == nil {
+				h.beating[group] = new(atomic.Bool)
+			}
+			if waits := h.beating[group]; waits.CompareAndSwap(false, true) {
+				go func() {
+					n.SendHeartbeat()
+					waits.Store(false)
+				}()
+			}
 		}
 	}
 }

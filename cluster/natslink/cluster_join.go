@@ -103,9 +103,9 @@ func newJoined(att *attachment) (*joined, error) {
 		return nil, err
 	}
 	j.space = space{messages: messages{j: j, nc: att.shared, prefix: att.sharedName + ".m."}, hub: hub, copy: j.copy}
-	j.writes = writes{j.space.change}
+	j.Writes = j.space.change
 	own := &siteSpace{messages: messages{j: j, nc: att.site, prefix: att.siteName + ".m."}, keys: site}
-	own.writes = writes{own.change}
+	own.Writes = own.change
 	j.site = own
 	j.books = &books{j: j, store: records, opened: map[string]bool{}, wake: make(chan struct{}, 1)}
 	// An edge with a secret of its own may not hear of elections, and of servers that are not ours it is not known.

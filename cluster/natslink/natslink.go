@@ -96,6 +96,8 @@ const (
 )
 
 type link struct {
+	cluster.Writes
+
 	cfg  Config
 	lock *dirLock
 	done chan struct{} // closed by Close
@@ -155,6 +157,7 @@ func Open(cfg Config) (cluster.Link, error) {
 		retention: make(chan struct{}, 1),
 		leases:    map[string]lease{},
 	}
+	l.Writes = l.change
 	l.writing <- struct{}{} // leases may end while it opens: their deletions wait
 	if err := l.open(); err != nil {
 		close(l.done)

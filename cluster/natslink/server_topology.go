@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -395,9 +394,7 @@ func (a *attachment) await(ctx context.Context, nc *nats.Conn, w *watcher, what 
 		if !errors.Is(err, context.DeadlineExceeded) || told == nil {
 			told = err
 		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait/2)):
-		case <-ctx.Done():
+		if !pause(ctx, wait) {
 			if !nc.IsConnected() && w.last() != nil {
 				told = w.last()
 			}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -200,9 +201,7 @@ func (t *tracer) send(ctx context.Context, client *http.Client, batch [][]byte) 
 // them and values encoded as in an address. Parts of any other form are left out.
 func traceHeaders() http.Header {
 	list := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS")
-	if list == "" {
-		list = os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")
-	}
+	list = cmp.Or(list, os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
 	h := http.Header{}
 	for one := range strings.SplitSeq(list, ",") {
 		name, value, _ := strings.Cut(one, "=")

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -139,9 +140,7 @@ func (p *page) durations() {
 <tbody>`)
 		for _, d := range p.r.Durations {
 			name := spans[d.Name]
-			if name == "" {
-				name = d.Name
-			}
+			name = cmp.Or(name, d.Name)
 			p.Put(`<tr><th scope="row">{}</th><td class="n">{}</td>`, name, whole(d.Count))
 			for _, v := range []float64{d.Mean, d.P50, d.P75, d.P90, d.P95, d.P99, d.Max} {
 				p.Put(`<td class="n">{}</td>`, duration(v))

@@ -6,6 +6,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,9 +70,7 @@ func New(c Config) (*Client, error) {
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	cl := &Client{base: u, token: c.Token, agent: c.UserAgent}
-	if cl.agent == "" {
-		cl.agent = "anteroom"
-	}
+	cl.agent = cmp.Or(cl.agent, "anteroom")
 	if c.Patient {
 		cl.tries = maxRetries
 	}

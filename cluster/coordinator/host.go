@@ -12,6 +12,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -92,10 +93,8 @@ func New(cfg Config) *Host {
 	if cfg.Now == nil {
 		cfg.Now = walltime.Now
 	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	h := &Host{cfg: cfg, log: cfg.Log, stores: make(chan struct{}, storing), asked: make(chan struct{}, maxAsked), start: cfg.Now()}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
-	}
 	var id [8]byte
 	rand.Read(id[:])
 	h.writer = hex.EncodeToString(id[:])

@@ -51,9 +51,7 @@ type joined struct {
 // a copy it waits for the others until ctx ends. It fails when the configuration or the
 // directory is wrong.
 func Join(ctx context.Context, cfg ClusterConfig) (cluster.Link, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	att, err := attach(ctx, cfg)
 	if err != nil {
 		return nil, err

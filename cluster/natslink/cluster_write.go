@@ -1,6 +1,7 @@
 package natslink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -97,16 +98,9 @@ func (s *store) write(ctx context.Context, w cluster.Write, learn func(row)) (ui
 		} else if !errors.Is(err, cluster.ErrUnavailable) {
 			return 0, err
 		}
-		failed = firstOf(failed, err)
+		failed = cmp.Or(failed, err)
 		if !pause(own, wait) {
 			return 0, failed
 		}
 	}
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

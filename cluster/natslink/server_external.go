@@ -1,6 +1,7 @@
 package natslink
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -71,9 +72,7 @@ func (a *attachment) connectExternal() error {
 		*conn.watcher = w
 		options := append(w.options(), secure...)
 		file := conn.credentials
-		if file == "" {
-			file = conn.other
-		}
+		file = cmp.Or(file, conn.other)
 		if file != "" {
 			if _, err := os.ReadFile(file); err != nil {
 				return fmt.Errorf("cluster: nats credentials: %w", err)

@@ -63,9 +63,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	large, small := Options{Active: 500, PerMinute: 600, SessionDuration: 30 * time.Second, Duration: 8 * time.Minute, Streams: 300},
 		Options{Active: 100, PerMinute: 200, SessionDuration: 10 * time.Second, Duration: 100 * time.Second, Streams: 100}
-	if o.Visitors == 0 {
-		o.Visitors = 20_000
-	}
+	o.Visitors = cmp.Or(o.Visitors, 20_000)
 	d := large
 	if o.Visitors < 10_000 {
 		d = small
@@ -79,9 +77,7 @@ func (o Options) withDefaults() Options {
 	otherwise(&o.Duration, d.Duration)
 	otherwise(&o.Streams, d.Streams)
 	otherwise(&o.Down, time.Second)
-	if o.Out == nil {
-		o.Out = io.Discard
-	}
+	o.Out = cmp.Or(o.Out, io.Discard)
 	return o
 }
 
@@ -209,15 +205,11 @@ func run(ctx context.Context, o Options, gate gateway) (judge.Report, error) {
 	result, outages, err := evening(ctx, o, gate, url, start, origin)
 	before := ownCPU()
 	cost, closeErr := gate.close()
-	if err == nil {
-		err = closeErr
-	}
+	err = cmp.Or(err, closeErr)
 	if flushErr := log.Flush(); err == nil {
 		err = flushErr
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
+	err = cmp.Or(err, ctx.Err())
 	if err != nil {
 		return judge.Report{}, fmt.Errorf("load: no verdict: %w", err)
 	}

@@ -44,9 +44,7 @@ func (s *story) seats() []seat {
 			continue
 		}
 		sent := h.Sent
-		if sent == 0 {
-			sent = h.Seen
-		}
+		sent = cmp.Or(sent, h.Seen)
 		i, known := byID[h.Session]
 		if !known {
 			i = len(out)

@@ -190,10 +190,7 @@ func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.Zo
 		t.note("invites.create", made.ID, made.Name, nil, made)
 		return t.put(invitesPrefix+made.ID, invitesDocument{t.header(), *one})
 	})
-	if err != nil {
-		return Invites{}, nil, err
-	}
-	return made, codes, nil
+	return made, codes, err
 }
 
 func newCodes(n int) (codes []string, hashes []byte, err error) {

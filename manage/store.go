@@ -76,6 +76,14 @@ func (m *Manager) change(ctx context.Context, by Caller, fn func(t *tx) error) e
 	return m.changeWithin(ctx, storeTime, by, fn)
 }
 
+// changeAll is change for what needs a permission for everything.
+func (m *Manager) changeAll(ctx context.Context, by Caller, may Permission, fn func(t *tx) error) error {
+	if err := by.need(may, "", ""); err != nil {
+		return err
+	}
+	return m.change(ctx, by, fn)
+}
+
 func (m *Manager) changeWithin(ctx context.Context, limit time.Duration, by Caller, fn func(t *tx) error) error {
 	if m.cfg.Edge {
 		return errOfCores

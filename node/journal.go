@@ -15,6 +15,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/internal/wire"
 )
 
@@ -353,10 +354,7 @@ func (j *journal) run(ctx context.Context) error {
 				said = time.Now()
 				j.log.Error("the journal cannot be written; meanwhile on_failure decides about new visitors", "error", err)
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(wait):
-			}
+			walltime.Sleep(ctx, wait)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/h1"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // decideTime is how long requests that have arrived may take to be decided when another
@@ -86,7 +87,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.notify("STOPPING=1")
 		if timeouts.DrainDelay > 0 && err == nil {
 			s.log.Info("waiting for the load balancer to notice", "for", timeouts.DrainDelay.String())
-			wait(work, timeouts.DrainDelay)
+			walltime.Sleep(work, timeouts.DrainDelay)
 		}
 	}
 	if s.ring != nil {
@@ -290,15 +291,6 @@ func end(ctx context.Context, srv interface {
 	}
 }
 
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
-
 const (
 	// readyWithin is after how long a node counts as ready that reaches nobody who decides: it
 	// lets in whoever has a session and gives places.
@@ -313,7 +305,7 @@ func (s *Server) becomeReady(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	for !s.node.Decided(within) && within.Err() == nil {
-		wait(within, readyAgain)
+		walltime.Sleep(within, readyAgain)
 	}
 	s.setReady(true)
 }

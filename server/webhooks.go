@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/manage/webhook"
 	"github.com/anteroom/anteroom/ticket"
@@ -159,7 +160,7 @@ func (h *webhooks) run(ctx context.Context) {
 				h.term(ctx, revision)
 			}
 		}
-		wait(ctx, webhookRenew)
+		walltime.Sleep(ctx, webhookRenew)
 	}
 }
 
@@ -190,7 +191,7 @@ func (h *webhooks) term(ctx context.Context, revision uint64) {
 	sending.Go(func() { h.sendAll(working) })
 	self := h.self()
 	for renewed := time.Now(); ; {
-		wait(ctx, webhookRenew)
+		walltime.Sleep(ctx, webhookRenew)
 		if ctx.Err() != nil {
 			break
 		}
@@ -276,7 +277,7 @@ func (w *sending) load(ctx context.Context) bool {
 		} else if ctx.Err() != nil || errors.Is(err, cluster.ErrClosed) {
 			return false
 		} else if !errors.Is(err, cluster.ErrNotFound) {
-			wait(ctx, webhookRenew)
+			walltime.Sleep(ctx, webhookRenew)
 			continue
 		}
 		if w.detector == nil {

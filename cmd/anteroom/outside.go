@@ -44,7 +44,7 @@ type outside struct {
 	wait        bool     // until a pass has ended
 	transport   http.RoundTripper
 	now         func() time.Time
-	sleep       func(context.Context, time.Duration) error
+	sleep       func(context.Context, time.Duration) bool
 
 	asked  int
 	checks []outsideCheck
@@ -235,8 +235,8 @@ func (o *outside) askPasses(ctx context.Context, first outsideAnswer) error {
 		return nil
 	}
 	if o.wait {
-		if err := o.sleep(ctx, time.Unix(claims.Expiry, 0).Sub(o.now())+time.Second); err != nil {
-			return err
+		if !o.sleep(ctx, time.Unix(claims.Expiry, 0).Sub(o.now())+time.Second) {
+			return ctx.Err()
 		}
 		forged = append(forged, forgery{"an expired one", second.pass.Name + "=" + good})
 	}
@@ -273,16 +273,6 @@ func (o *outside) examine(cmd *cobra.Command, r *remote, at, origin string) (err
 		return errFindings
 	}
 	return stopped
-}
-
-// sleep waits, unless the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // forgery is a pass that nobody may accept.

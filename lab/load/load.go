@@ -32,7 +32,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/lab/judge"
 	"github.com/anteroom/anteroom/sim/demo/crowd"
 	"github.com/anteroom/anteroom/sim/demo/shop"
@@ -264,7 +264,7 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 	began := time.Now()
 	for i := range o.Kills {
 		at := began.Add(o.Duration * time.Duration(i+1) / time.Duration(o.Kills+1))
-		if !child.Sleep(ctx, time.Until(at)) {
+		if !walltime.Sleep(ctx, time.Until(at)) {
 			return outages, nil
 		}
 		ended, err := gate.disaster(ctx)
@@ -275,7 +275,7 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 		fmt.Fprintf(o.Out, "        %s\n", cmp.Or(o.Fault, "kill -9"))
 		// A run that ends during an outage ends with the gateway up, so that it can be
 		// closed and its log is whole.
-		child.Sleep(ctx, o.Down)
+		walltime.Sleep(ctx, o.Down)
 		if err := gate.restart(context.WithoutCancel(ctx)); err != nil {
 			return outages, err
 		}

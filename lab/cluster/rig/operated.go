@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // operated are the runs in which operators do something.
@@ -80,7 +80,7 @@ func rotating(ctx context.Context, c *Cluster) error {
 func limiting(ctx context.Context, c *Cluster) error {
 	was := c.room
 	for _, share := range []float64{2. / 3, 1, 0, 1} {
-		if !child.Sleep(ctx, c.length/6) {
+		if !walltime.Sleep(ctx, c.length/6) {
 			return nil
 		}
 		to := was

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/lab/judge"
 )
 
@@ -138,7 +138,7 @@ func (c *Cluster) makeRoom(ctx context.Context) error {
 			if err == nil && bytes.Contains(b, []byte(room.ID)) {
 				break
 			}
-			if !child.Sleep(ctx, 20*time.Millisecond) {
+			if !walltime.Sleep(ctx, 20*time.Millisecond) {
 				return fmt.Errorf("rig: %s has not heard of the room within %v (%v)", m.name, startWithin, err)
 			}
 		}

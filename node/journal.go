@@ -24,7 +24,6 @@ import (
 const (
 	recordVersion = 1
 	headBytes     = 1 + 8 + 16 + 8
-	eventBytes    = 1 + 1 + 16 + 8 + 8
 
 	entryRoom  = 0xF0 // 16 bytes of room id follow; zeros: the process has ended in order
 	entryStart = 0xF1 // 8 bytes of shift (ns) follow

@@ -333,8 +333,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 func touchOf(t cluster.Touch) manage.ClusterTouch {
 	out := manage.ClusterTouch{OK: t.OK, Lag: t.Lag.Seconds(), Detail: t.Detail}
 	if !t.Since.IsZero() {
-		since := t.Since.UTC()
-		out.Since = &since
+		out.Since = new(t.Since.UTC())
 	}
 	return out
 }

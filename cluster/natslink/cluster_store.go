@@ -39,7 +39,6 @@ const (
 	codeMaxBytes       = "maximum bytes exceeded"
 	codeNoMessage      = 10037
 	codeStreamMissing  = 10059
-	codeStreamExists   = 10058
 	codeNoTTL          = 10165
 	codeMessageTooLong = 10054
 )

@@ -71,8 +71,7 @@ func (a *attachment) connectExternal() error {
 		w := &watcher{a: a, what: conn.what}
 		*conn.watcher = w
 		options := append(w.options(), secure...)
-		file := conn.credentials
-		file = cmp.Or(file, conn.other)
+		file := cmp.Or(conn.credentials, conn.other)
 		if file != "" {
 			if _, err := os.ReadFile(file); err != nil {
 				return fmt.Errorf("cluster: nats credentials: %w", err)

@@ -68,23 +68,17 @@ func (o Options) withDefaults() Options {
 	if o.Visitors < 10_000 {
 		d = small
 	}
-	otherwise(&o.Active, d.Active)
-	otherwise(&o.PerMinute, d.PerMinute)
+	o.Active = cmp.Or(o.Active, d.Active)
+	o.PerMinute = cmp.Or(o.PerMinute, d.PerMinute)
 	if o.Edge != "" {
-		otherwise(&o.SessionDuration, 2*edgePass)
+		o.SessionDuration = cmp.Or(o.SessionDuration, 2*edgePass)
 	}
-	otherwise(&o.SessionDuration, d.SessionDuration)
-	otherwise(&o.Duration, d.Duration)
-	otherwise(&o.Streams, d.Streams)
-	otherwise(&o.Down, time.Second)
+	o.SessionDuration = cmp.Or(o.SessionDuration, d.SessionDuration)
+	o.Duration = cmp.Or(o.Duration, d.Duration)
+	o.Streams = cmp.Or(o.Streams, d.Streams)
+	o.Down = cmp.Or(o.Down, time.Second)
 	o.Out = cmp.Or(o.Out, io.Discard)
 	return o
-}
-
-func otherwise[T int | time.Duration](v *T, value T) {
-	if *v == 0 {
-		*v = value
-	}
 }
 
 func (o Options) check() error {
@@ -205,12 +199,7 @@ func run(ctx context.Context, o Options, gate gateway) (judge.Report, error) {
 	result, outages, err := evening(ctx, o, gate, url, start, origin)
 	before := ownCPU()
 	cost, closeErr := gate.close()
-	err = cmp.Or(err, closeErr)
-	if flushErr := log.Flush(); err == nil {
-		err = flushErr
-	}
-	err = cmp.Or(err, ctx.Err())
-	if err != nil {
+	if err = cmp.Or(err, closeErr, log.Flush(), ctx.Err()); err != nil {
 		return judge.Report{}, fmt.Errorf("load: no verdict: %w", err)
 	}
 	f.Outages, f.Failures = outages, result.Failures

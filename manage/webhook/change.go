@@ -40,8 +40,7 @@ var pasts = map[string]string{"create": "made", "change": "changed", "delete": "
 // text says a change in a sentence.
 func (c Change) text() string {
 	what, did, _ := strings.Cut(c.Operation, ".")
-	name := c.Name
-	name = cmp.Or(name, c.Object)
+	name := cmp.Or(c.Name, c.Object)
 	text := c.Actor + ": " + c.Operation + " " + name
 	if past, ok := pasts[did]; ok {
 		text = c.Actor + " " + past + " the " + what + " " + name

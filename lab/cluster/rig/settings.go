@@ -6,13 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/lab/judge"
 )
@@ -77,36 +76,20 @@ func (c *Cluster) cores(from *Node, site int) string {
 	return strings.Join(out, ", ")
 }
 
-// Call asks a node's API. Result may be nil.
+// Call asks a node's API. Body is JSON, or empty; result may be nil.
 func (c *Cluster) Call(ctx context.Context, n *Node, method, path, body string, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+n.operators()+path, strings.NewReader(body))
+	api, err := client.New(client.Config{URL: "http://" + n.operators(), Token: token, Transport: operatorsClient.Transport})
+	if err == nil {
+		var sent any
+		if body != "" {
+			sent = json.RawMessage(body)
+		}
+		err = api.Do(ctx, method, path, nil, sent, result)
+	}
 	if err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := operatorsClient.Do(r)
-	if err != nil {
-		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	if err != nil {
-		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("rig: %s %s at %s: %s: %.300s", method, path, n.name, resp.Status, bytes.TrimSpace(b))
-	}
-	if result == nil {
-		return nil
-	}
-	envelope := struct{ Result any }{result}
-	if err := json.Unmarshal(b, &envelope); err != nil {
-		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
+		return fmt.Errorf("rig: %s %s at %s: %w", method, path, n.name, err)
 	}
 	return nil
 }

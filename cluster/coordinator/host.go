@@ -173,16 +173,6 @@ func (h *Host) Run(ctx context.Context) error {
 	return nil
 }
 
-// refusals are what a host has refused since it began.
-type refusals struct {
-	Undecodable uint64 // frames and messages that are none
-	Misplaced   uint64 // reports of rooms that do not exist, or belong to another shard
-	Fenced      uint64 // rooms that another host had taken over
-}
-
+// counters count what a host has refused since it began: frames and messages that are none, reports of rooms that do not exist or
+// belong to another shard, rooms that another host had taken over.
 type counters struct{ undecodable, misplaced, fenced atomic.Uint64 }
-
-// refused returns what the host has refused.
-func (h *Host) refused() refusals {
-	return refusals{h.counts.undecodable.Load(), h.counts.misplaced.Load(), h.counts.fenced.Load()}
-}

@@ -51,7 +51,6 @@ type joined struct {
 // a copy it waits for the others until ctx ends. It fails when the configuration or the
 // directory is wrong.
 func Join(ctx context.Context, cfg ClusterConfig) (cluster.Link, error) {
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	att, err := attach(ctx, cfg)
 	if err != nil {
 		return nil, err

@@ -137,6 +137,7 @@ func Open(cfg Config) (cluster.Link, error) {
 	cfg.MaxKeys = cmp.Or(cfg.MaxKeys, defaultMaxKeys)
 	cfg.MaxJournal = cmp.Or(cfg.MaxJournal, defaultMaxJournal)
 	cfg.MinFree = cmp.Or(cfg.MinFree, defaultMinFree)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case cfg.Dir == "":
 		return nil, errors.New("natslink: no data directory given")

@@ -1,6 +1,7 @@
 package natslink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +129,7 @@ func attach(ctx context.Context, cfg ClusterConfig) (*attachment, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	a := &attachment{
 		cfg: cfg, core: shape != shapeNone, hubDomain: hubDomain,
 		siteName: ownNames, sharedName: ownNames,

@@ -322,7 +322,7 @@ func (l *link) keep() {
 		if errors.Is(err, cluster.ErrClosed) {
 			return
 		}
-		if err != nil && l.cfg.Log != nil {
+		if err != nil {
 			l.cfg.Log.Warn("old journal records could not be purged", "error", err)
 		}
 		timer := time.NewTimer(step)

@@ -34,7 +34,7 @@ var table = []tableRow{
 	{pkg: "internal/markup"},
 	{pkg: "internal/packed"},
 	{pkg: "internal/zones", imports: []string{"internal/packed"}},
-	{pkg: "internal/qr"},
+	{pkg: "internal/qr", modules: []string{"rsc.io/qr"}},
 	{pkg: "internal/exposition", modules: []string{"google.golang.org/protobuf"}, http: true},
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "ticket/proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},

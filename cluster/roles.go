@@ -310,13 +310,11 @@ func (r *Roles) Run(ctx context.Context) error {
 		for _, role := range r.inherited() {
 			all.Go(func() { r.prepare(inner, role) })
 		}
-		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-inner.Done():
 		case <-r.wake:
-		case <-timer.C:
+		case <-time.After(time.Until(next)):
 		}
-		timer.Stop()
 		if inner.Err() != nil {
 			break
 		}

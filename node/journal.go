@@ -257,14 +257,12 @@ func (j *journal) wait(ctx context.Context, at anteroom.Time) bool {
 	}
 	// A failing journal is not waited for, since every request would hang for a second.
 	if b != nil && !j.failing.Load() {
-		timer := time.NewTimer(commitWait)
-		defer timer.Stop()
 		select {
 		case <-b.done:
 			return j.recorded(at)
 		case <-ctx.Done():
 			return false
-		case <-timer.C:
+		case <-time.After(commitWait):
 		}
 	}
 	j.mu.Lock()

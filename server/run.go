@@ -111,11 +111,9 @@ func (s *Server) Run(ctx context.Context) error {
 		ending.Wait()
 	}()
 	if handed {
-		bound := time.NewTimer(decideTime)
-		defer bound.Stop()
 		select {
 		case <-ended:
-		case <-bound.C:
+		case <-time.After(decideTime):
 		}
 		s.node.Release()
 		stop()
@@ -123,11 +121,9 @@ func (s *Server) Run(ctx context.Context) error {
 		s.closeStore()
 	}
 	if leaving {
-		bound := time.NewTimer(decideTime)
-		defer bound.Stop()
 		select {
 		case <-ended:
-		case <-bound.C:
+		case <-time.After(decideTime):
 		}
 		s.bequeath(work)
 		endNode()
@@ -176,13 +172,11 @@ func (s *Server) leave(ctx context.Context) error {
 
 // awaitRemoval waits until the other cores have removed this one, which has left.
 func (s *Server) awaitRemoval(ctx context.Context) error {
-	bound := time.NewTimer(removedWithin)
-	defer bound.Stop()
 	select {
 	case <-natslink.Removed(s.link):
 		s.sayRemoved()
 	case <-ctx.Done():
-	case <-bound.C:
+	case <-time.After(removedWithin):
 		return anteroom.Errorf(anteroom.Unavailable, "this core stopped because it was to be removed, but was not removed within %v: start it again, then repeat the command", removedWithin)
 	}
 	return nil

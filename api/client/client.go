@@ -199,12 +199,10 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		if wait < 0 || try >= c.tries {
 			return e, err
 		}
-		pause := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return e, ctx.Err()
-		case <-pause.C:
+		case <-time.After(wait):
 		}
 	}
 	return e, e.into(result, method, path)

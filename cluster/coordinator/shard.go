@@ -58,7 +58,7 @@ func (s *shard) run() {
 		// Without its subscriptions a shard would be mute for good, so it retries for as long as it has the role.
 		for err != nil {
 			s.complain("messages cannot be received; retrying", "subject", sub.subject, "error", err)
-			if !s.sleep(storeAgain) {
+			if !walltime.Sleep(s.ctx, storeAgain) {
 				return
 			}
 			stop, err = s.host.cfg.Link.Subscribe(sub.subject, sub.fn)
@@ -86,18 +86,6 @@ func (s *shard) run() {
 			}
 		}
 		tick.Reset(walltime.NextBeat(tickEvery))
-	}
-}
-
-// sleep waits. It returns false if the shard was lost meanwhile.
-func (s *shard) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-s.ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

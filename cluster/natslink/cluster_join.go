@@ -122,9 +122,7 @@ func newJoined(att *attachment) (*joined, error) {
 func (j *joined) await(ctx context.Context) error {
 	var patience <-chan time.Time
 	if !j.copy.empty() {
-		timer := time.NewTimer(alonePatience)
-		defer timer.Stop()
-		patience = timer.C
+		patience = time.After(alonePatience)
 	}
 	select {
 	case <-j.joining:

@@ -417,13 +417,11 @@ func (b *books) keep() {
 		if err != nil {
 			b.j.log.Warn("old journal records could not be purged", "error", err)
 		}
-		timer := time.NewTimer(step)
 		select {
-		case <-timer.C:
+		case <-time.After(step):
 		case <-b.wake:
 		case <-b.j.ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 

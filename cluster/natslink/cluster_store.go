@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -364,14 +365,7 @@ func (s *store) direct(ctx context.Context, question map[string]any) (row, error
 
 // pause waits about d and says whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d/2 + rand.N(d))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return walltime.Sleep(ctx, d/2+rand.N(d))
 }
 
 // barrier writes a message beside all keys and returns its number: whoever has seen it has

@@ -7,10 +7,8 @@ import (
 
 // Sleep waits for a time, and reports whether it did to the end: false says that ctx has ended.
 func Sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -88,12 +88,10 @@ func (p *Process) Stop(by os.Signal, within time.Duration) error {
 	if err := p.Process.Signal(by); err != nil {
 		return err
 	}
-	late := time.NewTimer(within)
-	defer late.Stop()
 	select {
 	case <-p.Exited:
 		return nil
-	case <-late.C:
+	case <-time.After(within):
 		p.Process.Kill()
 		return fmt.Errorf("did not end within %v of %v", within, by)
 	}

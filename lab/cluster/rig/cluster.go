@@ -328,9 +328,6 @@ func (c *Cluster) Sleep(ctx context.Context, d time.Duration) bool {
 	return walltime.Sleep(ctx, scaled(d, c.o.Scale))
 }
 
-// pause waits for a time that does not depend on the scale.
-func (c *Cluster) pause(ctx context.Context, d time.Duration) bool { return walltime.Sleep(ctx, d) }
-
 // Left is how long visitors still come.
 func (c *Cluster) Left() time.Duration { return c.length - time.Since(c.began) }
 

@@ -68,7 +68,7 @@ func adding(ctx context.Context, c *Cluster) error {
 }
 
 func rotating(ctx context.Context, c *Cluster) error {
-	for c.pause(ctx, 5*time.Second) && c.Left() > 10*time.Second {
+	for walltime.Sleep(ctx, 5*time.Second) && c.Left() > 10*time.Second {
 		c.Mark("new key")()
 		if err := c.Call(ctx, c.AnyCore(), "POST", "/anteroom/v1/keys/rotate", "", nil); err != nil {
 			return err
@@ -100,7 +100,7 @@ func rolling(every time.Duration, again float64, change func(*Node)) func(contex
 		c.rnd.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		back := nodes[:int(again*float64(len(nodes)))]
 		for _, n := range append(nodes, back...) {
-			if !c.pause(ctx, every) {
+			if !walltime.Sleep(ctx, every) {
 				return nil
 			}
 			done := c.Mark("restart " + n.name)

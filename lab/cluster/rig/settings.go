@@ -53,9 +53,12 @@ func (c *Cluster) configure(n *Node) error {
 			fmt.Fprintf(&b, "    first_session: %s\n", c.room.First)
 		}
 	}
-	// As an editor does it: whole, by a rename.
-	file := filepath.Join(n.dir, "anteroom.yaml")
-	err := os.WriteFile(file+".new", []byte(b.String()), 0o600)
+	return replace(filepath.Join(n.dir, "anteroom.yaml"), b.String())
+}
+
+// replace writes a file as an editor does: whole, by a rename.
+func replace(file, text string) error {
+	err := os.WriteFile(file+".new", []byte(text), 0o600)
 	if err == nil {
 		err = os.Rename(file+".new", file)
 	}
@@ -129,12 +132,7 @@ func (c *Cluster) makeRoom(ctx context.Context) error {
 	return nil
 }
 
-func method(r Room) string {
-	if r.Method == "" {
-		return "fifo"
-	}
-	return r.Method
-}
+func method(r Room) string { return cmp.Or(r.Method, "fifo") }
 
 func limitFields(r Room) string {
 	return fmt.Sprintf(`"total_active_users":%d,"new_users_per_minute":%d,"session_duration":%d`, r.Active, r.PerMinute, int(r.Session.Minutes()))

@@ -119,10 +119,8 @@ func delay(r *http.Request, text string) error {
 	if err != nil || d < 0 || d > maxDelay {
 		return fmt.Errorf("delay: %.40q is not a duration between 0s and %v: write something like 250ms", text, maxDelay)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-r.Context().Done():
 	}
 	return nil

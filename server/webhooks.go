@@ -80,21 +80,15 @@ func (h *webhooks) CheckURL(url string) error { return h.guard.CheckURL(url) }
 // enabled are those that are not disabled.
 func (h *webhooks) enabled() (out []anteroom.Webhook) {
 	for _, one := range h.s.manage.SignedWebhooks() {
-		if !one.Disabled {
-			out = append(out, one.Webhook)
-		}
+		out = append(out, one.Webhook)
 	}
 	return out
-}
-
-func targetOf(w manage.SignedWebhook) webhook.Target {
-	return webhook.Target{Webhook: w.Webhook, Secrets: w.Secrets}
 }
 
 // Test sends a test now, and stores the result.
 func (h *webhooks) Test(ctx context.Context, w manage.SignedWebhook, by string) (anteroom.Delivery, error) {
 	m := webhook.Test(w.Webhook, time.Now().Truncate(time.Millisecond), by)
-	out := h.tests.Try(ctx, targetOf(w), m)
+	out := h.tests.Try(ctx, webhook.Target(w), m)
 	d := webhook.DeliveryOf(m, out, time.Now().UTC().Truncate(time.Millisecond))
 	data, err := json.Marshal(d)
 	if err == nil {
@@ -299,7 +293,7 @@ func (w *sending) once(ctx context.Context) {
 	targets := make([]webhook.Target, len(signed))
 	hooks := make([]anteroom.Webhook, len(signed))
 	for i, one := range signed {
-		targets[i], hooks[i] = targetOf(one), one.Webhook
+		targets[i], hooks[i] = webhook.Target(one), one.Webhook
 	}
 	w.sender.Use(ctx, targets)
 	if len(hooks) == 0 {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -326,9 +327,7 @@ func (c *Client) All(ctx context.Context, path string, query url.Values) ([]json
 	var all []json.RawMessage
 	var before []byte
 	q := url.Values{"per_page": {"50"}}
-	for k, v := range query {
-		q[k] = v
-	}
+	maps.Copy(q, query)
 	size := 0
 	for page := 1; page <= MaxPages; page++ {
 		q.Set("page", strconv.Itoa(page))

@@ -3,6 +3,8 @@ package coordinator
 import (
 	"context"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -115,14 +117,7 @@ func (s *shard) room(id anteroom.RoomID) *room {
 func (s *shard) all() []*room {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if len(s.rooms) == 0 {
-		return nil
-	}
-	all := make([]*room, 0, len(s.rooms))
-	for _, r := range s.rooms {
-		all = append(all, r)
-	}
-	return all
+	return slices.AppendSeq(make([]*room, 0, len(s.rooms)), maps.Values(s.rooms))
 }
 
 // drop forgets a room, unless another room with the same id has replaced it.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/textproto"
@@ -168,7 +169,7 @@ func (x *exchange) copy(res *http.Response) {
 	}
 }
 
-// relay passes the rest of a body on in the kernel, if that can be.
+// relay passes the rest of a body on in the kernel, if that can be: otherwise it is still to be read.
 func (x *exchange) relay(body io.ReadCloser) bool {
 	r := h1.RelayOf(x.w, body)
 	if r == nil {
@@ -177,6 +178,9 @@ func (x *exchange) relay(body io.ReadCloser) bool {
 	defer r.End()
 	for {
 		err := r.Take()
+		if err == errors.ErrUnsupported {
+			return false
+		}
 		left, bad := r.Send(0)
 		for left > 0 && bad == nil {
 			x.out.limit.until(time.Now().Add(x.out.time))

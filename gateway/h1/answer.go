@@ -278,6 +278,7 @@ func (b *body) next(p []byte, pipe *socket.Pipe) (n int, err error) {
 	case b.closed:
 		b.x.end(false)
 		return n, errClosed
+	case err == errors.ErrUnsupported: // of the pipe
 	case err == io.EOF:
 		b.over = true
 		b.x.end(b.keep && b.x.in.Buffered() == 0)

@@ -40,7 +40,8 @@ func RelayOf(w http.ResponseWriter, from io.Reader) *Relay {
 	return &to.relay
 }
 
-// Take waits for the next part and takes it. With the last one, or without it, the error is what Read of the body has.
+// Take waits for the next part and takes it. With the last one, or without it, the error is what Read of the body has;
+// after errors.ErrUnsupported, the rest has to be read.
 func (r *Relay) Take() error {
 	_, err := r.from.next(nil, r.pipe)
 	return err

@@ -3,6 +3,7 @@
 package socket
 
 import (
+	"errors"
 	"io"
 	"runtime"
 	"sync"
@@ -34,12 +35,16 @@ type Pipe struct {
 type ends struct{ out, in int }
 
 var (
-	pipes  sync.Pool
-	opened atomic.Int32
+	pipes   sync.Pool
+	opened  atomic.Int32
+	refused atomic.Bool // the system does not let us
 )
 
 // TakePipe returns an empty pipe, nil if enough are in use or none can be had.
 func TakePipe() *Pipe {
+	if refused.Load() {
+		return nil
+	}
 	if p, ok := pipes.Get().(*Pipe); ok {
 		return p
 	}
@@ -73,7 +78,8 @@ func (p *Pipe) Give() {
 }
 
 // Fill has an empty pipe take what has come on a connection, at most so many bytes; it waits until something has. The
-// error is io.EOF when the other end has closed the connection.
+// error is io.EOF when the other end has closed the connection, and errors.ErrUnsupported when the system has no splice(2) for us:
+// then nothing has happened, and there are no pipes any more.
 func (p *Pipe) Fill(from *Conn, most int64) (int, error) {
 	from.in.Lock()
 	defer from.in.Unlock()
@@ -82,6 +88,9 @@ func (p *Pipe) Fill(from *Conn, most int64) (int, error) {
 	switch {
 	case p.err == io.EOF:
 		return 0, io.EOF
+	case p.err == syscall.EINVAL, p.err == syscall.ENOSYS, p.err == syscall.EPERM: // sandboxes
+		refused.Store(true)
+		return 0, errors.ErrUnsupported
 	case p.err != nil:
 		return 0, from.failed("splice", p.err)
 	}
@@ -123,10 +132,10 @@ func (p *Pipe) Drain(to *Conn, most int) (left int, err error) {
 func (p *Pipe) sendTo(fd uintptr) bool {
 	for p.held > p.keep {
 		n, err := splice(p.ends.out, int(fd), p.held-p.keep)
-		if err != nil {
-			if err == syscall.EAGAIN {
-				return false
-			}
+		switch {
+		case err == syscall.EAGAIN:
+			return false
+		case err != nil:
 			p.err = err
 			return true
 		}

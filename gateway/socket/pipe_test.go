@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -106,5 +107,30 @@ func TestPipesAreBounded(t *testing.T) {
 	}
 	if TakePipe() == nil {
 		t.Error("none was given back")
+	}
+}
+
+// Where the system refuses, nothing is lost, and nobody tries again.
+func TestPipeRefused(t *testing.T) {
+	defer refused.Store(false)
+	p := pipe(t)
+	file, err := os.Create(filepath.Join(t.TempDir(), "file")) // splice(2) takes no two that are not pipes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in := p.ends.in
+	p.ends.in = int(file.Fd())
+	a, b := pair(t)
+	a.Write([]byte("hello"))
+	if n, err := p.Fill(b, 5); n != 0 || err != errors.ErrUnsupported {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	p.ends.in = in
+	if TakePipe() != nil {
+		t.Error("a pipe")
+	}
+	if n, err := b.Read(make([]byte, 10)); n != 5 || err != nil {
+		t.Errorf("what had come: %d bytes, %v", n, err)
 	}
 }

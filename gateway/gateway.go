@@ -105,7 +105,8 @@ type Config struct {
 	// Issuer is the "iss" of passes, at most 256 bytes; empty means pass.DefaultIssuer.
 	Issuer string
 	// CookieName is the cookie of tickets without the room's suffix; empty means route.DefaultCookieName. Anteroom owns
-	// this name and every name that begins with it and "_": origins neither see nor set such cookies.
+	// this name and every name that begins with it and "_": origins neither see nor set such cookies. Gateways with keys or
+	// rooms of their own on one host need different ones.
 	CookieName string
 	// TrustedProxies are the peers that may report the client's address. By default there are none, and forwarding
 	// headers are ignored.

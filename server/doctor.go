@@ -40,7 +40,7 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	if err != nil {
 		s.log.Debug("the store reports only part of its state", "error", err)
 	}
-	v.Cores = facts.Cores()
+	v.Cores, v.External = facts.Cores(), facts.External
 	for _, f := range facts.Faults() {
 		if facts.Core == nil && !seen.Link.Site.OK {
 			break // that no core answers is known

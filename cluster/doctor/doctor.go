@@ -39,6 +39,8 @@ type View struct {
 	Node string // who looks
 	Site string
 
+	// External: the store is in NATS servers of the operator's own.
+	External bool
 	// Cores is how many cores the site is to have by its configuration; 0: it is not known.
 	Cores int
 	// Members are the nodes of the site, the looking one included, whose Offset is 0.
@@ -129,8 +131,12 @@ func (d *diagnosis) store(v View) {
 		return
 	}
 	if t := v.Health.Site; !t.OK {
+		fix := "Start a core of the site, or make it reachable (cluster.join, port of cluster.listen)."
+		if v.External {
+			fix = "Start your NATS servers, or make them reachable (cluster.nats.url). If they refuse the credentials, put others into the same file (cluster.nats.credentials): nodes read it with each try."
+		}
 		d.add(Error, fmt.Sprintf("node %s does not reach the store of its site %s%s", v.Node, v.Site, since(t)),
-			"It holds no roles, and what it shows about other nodes is out of date. Sessions that it knows continue for a session duration, waiting visitors keep their places, and on_failure decides about new visitors.", "Start a core of the site, or make it reachable (cluster.join, port of cluster.listen).")
+			"It holds no roles, and what it shows about other nodes is out of date. Sessions that it knows continue for a session duration, waiting visitors keep their places, and on_failure decides about new visitors.", fix)
 	}
 	switch t := v.Health.Shared; {
 	case !t.OK:

@@ -279,6 +279,18 @@ func TestExternalSaysWhatIsMissing(t *testing.T) {
 	wantText(t, err, "nats credentials")
 }
 
+// TestExternalSmallDisk: NATS reserves the most that a stream may take, and its own words name no number.
+func TestExternalSmallDisk(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		a := start(t, runNATS(t, n, true, func(o *server.Options) { o.JetStreamMaxStore = 1 << 30 }).config(t))
+		if err := a.ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantText(t, ensureSite(t.Context(), a), "it reserves 6144 MiB on each server")
+	}
+}
+
 func TestCheckVersion(t *testing.T) {
 	for version, ok := range map[string]bool{
 		"2.12.0": true, "2.15.2": true, "3.0.0": true, "2.12.0-RC.1": true,

@@ -87,7 +87,9 @@ func TestFindings(t *testing.T) {
 			[]string{"warning configuration files define different proxied sites or rooms: same at a, c; other at b"}},
 		{"the site's store", func(v *View) { v.Health.Site = cluster.Touch{Detail: "no core answers"} },
 			[]string{"error node a does not reach the store of its site dublin: no core answers"}},
-		{"the operator's own NATS", func(v *View) { v.External, v.Health.Site = true, cluster.Touch{Detail: "nats: Authorization Violation"} },
+		{"the operator's own NATS", func(v *View) {
+			v.External, v.Health.Site = true, cluster.Touch{Detail: "nats: Authorization Violation"}
+		},
 			[]string{"error node a does not reach the store of its site dublin: nats: Authorization Violation"}},
 		{"the hub", func(v *View) { v.Health.Shared = cluster.Touch{Since: time.Unix(0, 0)} },
 			[]string{"error site dublin does not reach the hub since 1970-01-01T00:00:00Z"}},

@@ -254,7 +254,7 @@ func TestExternalSaysWhatIsMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _, c.External.SiteCredentials = account(t, operator, "stranger", true)
-		}, want: "Authorization Violation"},
+		}, want: "the servers refuse our credentials (cluster.nats.credentials)"},
 		{name: "nobody there", storage: true, cfg: func(c *ClusterConfig) { c.External.URLs = []string{"nats://" + freeAddress(t)} }, want: "connection refused"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

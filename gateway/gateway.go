@@ -191,6 +191,7 @@ type Gateway struct {
 	addresses *limiters[netip.Addr]
 	sessions  *limiters[anteroom.ID]
 	crowds    *crowds
+	unlisted  atomic.Pointer[unlistedProxy]
 	alarms    logBound
 	token     string // names this process in hopHeader
 	drain     chan struct{}
@@ -371,6 +372,7 @@ func (x *exchange) prepare() refusal {
 	}
 	if foreign {
 		x.g.count.foreignHops.Add(1)
+		x.noteProxy()
 	}
 	x.client = x.peer
 	if x.trusted {

@@ -53,6 +53,7 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	}
 	v.Store = append(v.Store, examineOrigins(s.origins(), s.rooms())...)
 	v.Store = append(v.Store, examineEdges(st.Edges)...)
+	v.Store = append(v.Store, s.examineProxy()...)
 	s.findings(st, doctor.Findings(v))
 }
 
@@ -70,6 +71,17 @@ func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {
 	for _, f := range found {
 		st.Findings = append(st.Findings, manage.ClusterFinding{Severity: string(f.Severity), What: f.What, Why: f.Why, Fix: f.Fix})
 	}
+}
+
+// examineProxy tells of a proxy that this node does not know as one.
+func (s *Server) examineProxy() []doctor.Finding {
+	peer, ok := s.gateway.UnlistedProxy()
+	if !ok {
+		return nil
+	}
+	return []doctor.Finding{{Severity: doctor.Warning, What: fmt.Sprintf("%s brings requests of visitors, and is not in trusted_proxies", peer),
+		Why: "Its visitors count as one address: they share the bounds of one, rules and bind see the proxy instead of them, and the first requests of two that come over one connection may get one place.",
+		Fix: fmt.Sprintf("If it is a proxy of yours, write trusted_proxies: [%s], and have it send X-Forwarded-For and X-Forwarded-Proto (docs/deploy.md, Behind nginx, HAProxy or a load balancer).", peer)}}
 }
 
 // doubtfulHosts are findings about hosts of proxied sites and rooms of this node that do not go together.

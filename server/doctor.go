@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster/coordinator"
@@ -21,6 +22,11 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
 	v := doctor.View{Node: seen.Node, Site: seen.Site, Members: seen.Members, Health: seen.Link, Namesake: seen.Namesake, Namesakes: seen.Namesakes}
+	// Without a majority, each of the two waits until it gives up: an operator waits for the longer one only.
+	var facts natslink.Facts
+	var err error
+	var looking sync.WaitGroup
+	looking.Go(func() { facts, err = natslink.Look(ctx, s.link) })
 	v.Sites, v.Silent = coordinator.NewClient(s.link).Sites(ctx)
 	for _, one := range v.Sites {
 		st.Sites = append(st.Sites, manage.ClusterSite{Site: one.Name, Rooms: one.Rooms, Heard: one.Heard.Seconds(), Trip: one.Trip.Seconds(),
@@ -36,7 +42,7 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 			v.Journals = append(v.Journals, doctor.Journal{Shard: shard, Node: r.State.Node, Failing: r.State.Journal.Failing, Lost: r.State.Journal.Lost})
 		}
 	}
-	facts, err := natslink.Look(ctx, s.link)
+	looking.Wait()
 	if err != nil {
 		s.log.Debug("the store reports only part of its state", "error", err)
 	}

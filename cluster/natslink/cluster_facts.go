@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -296,16 +297,14 @@ func (a *attachment) look(ctx context.Context) (Facts, error) {
 		core, err := a.server.look(len(a.coreList()))
 		f.Core, failed = core, errors.Join(failed, err)
 	}
-	for _, account := range []struct {
-		nc     *nats.Conn
-		domain string
-		shared bool
-	}{{a.site, "", false}, {a.shared, a.hubDomain, true}} {
-		streams, err := lookStreams(ctx, account.nc, account.domain, account.shared)
-		f.Streams = append(f.Streams, streams...)
-		failed = errors.Join(failed, err)
-	}
-	return f, failed
+	var shared []StreamFacts
+	var notShared error
+	var looking sync.WaitGroup // one that nobody answers must not add to the wait for the other
+	looking.Go(func() { shared, notShared = lookStreams(ctx, a.shared, a.hubDomain, true) })
+	streams, err := lookStreams(ctx, a.site, "", false)
+	looking.Wait()
+	f.Streams = append(streams, shared...)
+	return f, errors.Join(failed, err, notShared)
 }
 
 func (s *coreServer) look(cores int) (*CoreFacts, error) {

@@ -129,8 +129,13 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	maps.Copy(next, n.rooms)
 	n.mu.RUnlock()
 	var fresh []*anteroom.Room
-	for _, r := range rooms {
-		if r = r.WithDefaults(); next[r.ID] == nil {
+	taken := make(map[anteroom.RoomID]int, len(rooms))
+	for i, r := range rooms {
+		r = r.WithDefaults()
+		if first, twice := taken[r.ID]; twice { // they would share one machine, with the limits of either
+			return anteroom.Errorf(anteroom.Invalid, "rooms[%d] and rooms[%d] have the ID %s: give rooms of one zone different names", first, i, r.ID)
+		}
+		if taken[r.ID] = i; next[r.ID] == nil {
 			fresh = append(fresh, &r)
 		}
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -302,6 +303,23 @@ func TestApplyKeepsChangesAndRemoves(t *testing.T) {
 		}
 		if n.Streams() != 0 {
 			t.Errorf("%d streams counted, want 0", n.Streams())
+		}
+	})
+}
+
+// TestRoomsOfOneName: two rooms with one ID would share one machine.
+func TestRoomsOfOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, kill := begin(t, memlink.New(), shop)
+		defer kill()
+		one := anteroom.Room{Name: "a", Routes: []anteroom.Route{{Host: "a.example", Path: "/one"}}}
+		other := one
+		other.Routes = []anteroom.Route{{Host: "a.example", Path: "/other"}}
+		if err := n.Apply(t.Context(), []anteroom.Room{shop, one, other}); anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "rooms[1] and rooms[2]") {
+			t.Errorf("applied: %v", err)
+		}
+		if n.Room(one.WithDefaults().ID) != nil || n.Room(shop.ID) == nil {
+			t.Error("something has changed")
 		}
 	})
 }

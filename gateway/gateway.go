@@ -277,6 +277,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve(w,
 // Middleware returns a handler that serves the rooms of g before next: waiting visitors
 // see the page, admitted requests and those outside every room go to next, with the proof
 // in their header. Sites are not used and every host is served. Paths below /.well-known/anteroom/ have to come here, too.
+// Give the server [Gateway.ConnContext], or requests that a new visitor sends at once are visitors of their own.
 //
 // The session of a WebSocket is renewed until the handler has returned and closed the connection. When the session ends
 // before, the context of the request ends, and a connection that the handler has hijacked is closed. [Gateway.Drain]

@@ -91,6 +91,8 @@ func TestFindings(t *testing.T) {
 			v.External, v.Health.Site = true, cluster.Touch{Detail: "nats: Authorization Violation"}
 		},
 			[]string{"error node a does not reach the store of its site dublin: nats: Authorization Violation"}},
+		{"the NATS of the hub", func(v *View) { v.External, v.Health.Shared = true, cluster.Touch{Since: time.Unix(0, 0)} },
+			[]string{"error site dublin does not reach the hub since 1970-01-01T00:00:00Z"}},
 		{"the hub", func(v *View) { v.Health.Shared = cluster.Touch{Since: time.Unix(0, 0)} },
 			[]string{"error site dublin does not reach the hub since 1970-01-01T00:00:00Z"}},
 		{"copies are late", func(v *View) { v.Health.Shared.Lag = 20 * time.Second },

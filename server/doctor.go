@@ -47,20 +47,26 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 		s.log.Debug("the store reports only part of its state", "error", err)
 	}
 	v.Cores, v.External = facts.Cores(), facts.External
-	for _, f := range facts.Faults() {
-		if facts.Core == nil && !seen.Link.Site.OK {
-			break // that no core answers is known
-		}
-		severity := doctor.Warning
-		if f.Stops {
-			severity = doctor.Error
-		}
-		v.Store = append(v.Store, doctor.Finding{Severity: severity, What: f.What, Why: f.Why, Fix: f.Fix})
-	}
+	v.Store = examineStore(facts, seen.Link.Site.OK)
 	v.Store = append(v.Store, examineOrigins(s.origins(), s.rooms())...)
 	v.Store = append(v.Store, examineEdges(st.Edges)...)
 	v.Store = append(v.Store, s.examineProxy()...)
 	s.findings(st, doctor.Findings(v))
+}
+
+// examineStore says what is wrong with the store of a cluster; reached: this node reaches that of its site.
+func examineStore(facts natslink.Facts, reached bool) (found []doctor.Finding) {
+	if facts.Core == nil && facts.Server == "" && !reached {
+		return nil // that no core answers is known
+	}
+	for _, f := range facts.Faults() {
+		severity := doctor.Warning
+		if f.Stops {
+			severity = doctor.Error
+		}
+		found = append(found, doctor.Finding{Severity: severity, What: f.What, Why: f.Why, Fix: f.Fix})
+	}
+	return found
 }
 
 // examineJournal finds out whether a standalone process cannot record admissions. Nodes of a cluster ask about every shard.

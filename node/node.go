@@ -302,7 +302,8 @@ func (n *Node) Run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 			// The journal first: figures that are told below count only what is recorded.
 			work.Wait()
-			n.tellFigures() // figures of the last second
+			n.releaseRooms() // as nobody ticks them
+			n.tellFigures()  // figures of the last second
 			return err
 		case <-tick.C:
 		}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -75,6 +76,14 @@ type socketConn struct {
 func (c *socketConn) Close() error {
 	c.end()
 	return c.Conn.Close()
+}
+
+// CloseWrite closes one direction, as reverse proxies do.
+func (c *socketConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // handWriter calls finish before the handler's headers leave.

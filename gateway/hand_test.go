@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"testing"
 	"time"
@@ -208,6 +209,35 @@ func TestMiddlewareWebSocket(t *testing.T) {
 				w.gw.Drain(t.Context()) // returns when there is no tunnel
 			})
 		}
+	}
+}
+
+// TestMiddlewareHalfClose: a handler that is a reverse proxy itself closes one direction, and the other goes on.
+func TestMiddlewareHalfClose(t *testing.T) {
+	heard := make(chan string, 1)
+	app := newRecorder(t, func(rw http.ResponseWriter, r *http.Request) {
+		c, brw, err := http.NewResponseController(rw).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nbye")
+		c.(interface{ CloseWrite() error }).CloseWrite()
+		b, _ := io.ReadAll(brw)
+		heard <- string(b)
+	})
+	w := newWorld(t, admit)
+	front := httptest.NewServer(w.gw.Middleware(httputil.NewSingleHostReverseProxy(parse(t, app.URL))))
+	defer front.Close()
+	c, br, _ := dialWebSocket(t, front.Listener.Addr().String(), "")
+	if b, err := io.ReadAll(br); string(b) != "bye" || err != nil {
+		t.Errorf("heard %q, %v", b, err)
+	}
+	io.WriteString(c, "until then")
+	c.(*net.TCPConn).CloseWrite()
+	if got := <-heard; got != "until then" {
+		t.Errorf("the application heard %q", got)
 	}
 }
 

@@ -228,7 +228,8 @@ func TestMiddlewareHalfClose(t *testing.T) {
 		heard <- string(b)
 	})
 	w := newWorld(t, admit)
-	front := httptest.NewServer(w.gw.Middleware(httputil.NewSingleHostReverseProxy(parse(t, app.URL))))
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(parse(t, app.URL)) }}
+	front := httptest.NewServer(w.gw.Middleware(proxy))
 	defer front.Close()
 	c, br, _ := dialWebSocket(t, front.Listener.Addr().String(), "")
 	if b, err := io.ReadAll(br); string(b) != "bye" || err != nil {

@@ -288,7 +288,7 @@ const (
 )
 
 // Run works until ctx ends: ticks, the journal, and a last flush. An error means that not everything that happened is
-// recorded.
+// recorded. While it does not work, visitors are asked to wait, and active sessions continue.
 func (n *Node) Run(ctx context.Context) (err error) {
 	var work sync.WaitGroup
 	work.Go(func() { err = n.part.run(ctx) })

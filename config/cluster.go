@@ -133,10 +133,17 @@ func (l *loader) checkCluster(c *Cluster) {
 func (l *loader) checkClusterTrust(c *Cluster) {
 	switch t := c.TLS; {
 	case t.Cert == "" && t.Key == "" && t.CA == "":
-	case t.Cert == "" || t.Key == "" || t.CA == "":
+	case len(c.NATS.URL) > 0 && (t.Cert == "") != (t.Key == ""): // which may ask for no certificate, and have one of an authority that everybody trusts
+		l.At("cluster.tls", "is not complete", "cert and key together")
+	case len(c.NATS.URL) == 0 && (t.Cert == "" || t.Key == "" || t.CA == ""):
 		l.At("cluster.tls", "is not complete", "cert, key and ca together")
 	default:
-		l.checkPair("cluster.tls", t.Cert, t.Key)
+		if t.Cert != "" {
+			l.checkPair("cluster.tls", t.Cert, t.Key)
+		}
+		if t.CA == "" {
+			break
+		}
 		if pem, ok := l.Read("cluster.tls.ca", t.CA, 1<<20); ok && !x509.NewCertPool().AppendCertsFromPEM(pem) {
 			l.At("cluster.tls.ca", "holds no certificate", "PEM")
 		}

@@ -279,6 +279,23 @@ func TestCertificatesAreRead(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "f:2:22: tls.certificates[0]: is not a certificate with its key") {
 		t.Errorf("swapped: %v", err)
 	}
+	// NATS servers may have an authority of their own and ask for credentials only.
+	const nodes, nats = "listen: '10.0.0.1:7222'", "nats: {url: ['tls://10.0.0.1:4222']}"
+	for _, tt := range []struct{ servers, tls, want string }{
+		{nats, "ca: c.pem", ""},
+		{nats, "cert: c.pem, key: k.pem", ""},
+		{nats, "cert: c.pem, key: k.pem, ca: c.pem", ""},
+		{nats, "cert: c.pem, ca: c.pem", "cert and key together"},
+		{nats, "ca: k.pem", "cluster.tls.ca: holds no certificate"},
+		{nodes, "ca: c.pem", "cert, key and ca together"},
+		{nodes, "cert: c.pem, key: k.pem", "cert, key and ca together"},
+	} {
+		text := fmt.Sprintf("sites: [{hosts: '*', origins: 'http://f'}]\ncluster: {secret_file: s, tls: {%s}, %s}", tt.tls, tt.servers)
+		_, err := Load(LoadOptions{File: "f", Open: only("f", []byte(text), "c.pem", certPEM, "k.pem", keyPEM, "s", []byte(strings.Repeat("0123456789abcdef", 4)))})
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s with %s: %v", tt.servers, tt.tls, err)
+		}
+	}
 }
 
 // A member that anteroom.Room gains must get a key.

@@ -6,6 +6,7 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"time"
 )
 
 // peerOf returns the address at the other end of the connection; the zero Addr for a Unix
@@ -30,6 +31,43 @@ func containsAddr(in []netip.Prefix, a netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// unlistedProxy is a peer that brings requests of others, and is not in [Config.TrustedProxies].
+type unlistedProxy struct {
+	peer     netip.Addr
+	at, told time.Time // seen, and in the log
+}
+
+// proxyAgain is how soon the log tells of such a peer again, and proxySeen how long it counts as seen.
+const proxyAgain, proxySeen = time.Hour, time.Minute
+
+// noteProxy remembers a peer that seems to be a proxy, if it is on an internal network: anybody else can seem to be one.
+func (x *exchange) noteProxy() {
+	if x.trusted || !x.peer.IsPrivate() && !x.peer.IsLoopback() {
+		return
+	}
+	old, seen := x.g.unlisted.Load(), &unlistedProxy{peer: x.peer, at: x.start, told: x.start}
+	if old != nil {
+		if x.start.Sub(old.at) < time.Second {
+			return
+		}
+		if x.start.Sub(old.told) < proxyAgain {
+			seen.told = old.told
+		}
+	}
+	if x.g.unlisted.CompareAndSwap(old, seen) && seen.told == x.start && x.s.log != nil {
+		x.s.log.Warn("a proxy that is not in trusted_proxies brings visitors: they all count as one address", "proxy", x.peer)
+	}
+}
+
+// UnlistedProxy returns a peer on an internal network that brought requests of others in the last minute, and is not in
+// [Config.TrustedProxies].
+func (g *Gateway) UnlistedProxy() (peer netip.Addr, ok bool) {
+	if one := g.unlisted.Load(); one != nil && time.Since(one.at) < proxySeen && !g.live.Load().isTrusted(one.peer) {
+		return one.peer, true
+	}
+	return netip.Addr{}, false
 }
 
 // clientOf walks the forwarding header from the right, past our own proxies, to the first

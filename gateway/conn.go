@@ -27,6 +27,7 @@ type conn struct {
 	fresh   anteroom.ID                  // given to the newcomer on this connection
 	freshAt anteroom.Time                // when; zero before the first
 	agent   string                       // User-Agent of that newcomer
+	many    bool                         // newcomers of several User-Agents came
 	waiting bool                         // the last answer was to somebody who waits
 	last    atomic.Pointer[openedTicket] // of a session; what it points to never changes
 	known   atomic.Pointer[anteroom.ID]  // session whose networks have this client's among them; nil before the first
@@ -156,14 +157,16 @@ func (g *Gateway) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &conn{peer: peer, written: addrString(peer)})
 }
 
-// newcomer returns the identity for a request without a ticket. The User-Agent has to agree
-// because a proxy that nobody told us of carries many visitors on one connection; the
-// caller leaves out connections that show signs of one.
-func (c *conn) newcomer(now anteroom.Time, agent string, id anteroom.ID) anteroom.ID {
+// newcomer returns the identity for a request without a ticket, and whether many visitors come on this connection: a proxy
+// that nobody told us of brings those of several browsers. The caller leaves out connections that show other signs of one.
+func (c *conn) newcomer(now anteroom.Time, agent string, id anteroom.ID) (_ anteroom.ID, many bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.many = c.many || c.freshAt != 0 && c.agent != agent; c.many {
+		return id, true
+	}
 	if c.freshAt == 0 || now-c.freshAt > freshFor || c.agent != agent {
 		c.fresh, c.freshAt, c.agent = id, now, agent
 	}
-	return c.fresh
+	return c.fresh, false
 }

@@ -46,7 +46,7 @@ func ExampleGateway_Middleware() {
 		log.Fatal(err)
 	}
 	shop := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the shop") })
-	handler := g.Middleware(shop) // for an http.Server
+	handler := g.Middleware(shop) // for an http.Server, with ConnContext: g.ConnContext
 
 	// The room has one seat.
 	for _, visitor := range []string{"first", "second"} {

@@ -236,5 +236,9 @@ func (x *exchange) newcomer(id anteroom.ID) anteroom.ID {
 	if x.conn == nil || x.shared {
 		return id
 	}
-	return x.conn.newcomer(x.s.now(), x.userAgent(), id)
+	id, many := x.conn.newcomer(x.s.now(), x.userAgent(), id)
+	if many {
+		x.noteProxy()
+	}
+	return id
 }

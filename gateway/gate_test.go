@@ -219,6 +219,7 @@ func TestNewcomersOnOneConnection(t *testing.T) {
 	}{
 		{"one browser", false, request("a", "") + request("a", "") + request("a", "Connection: close\n"), 1},
 		{"two agents", false, request("a", "") + request("b", "Connection: close\n"), 2},
+		{"a proxy that says nothing", false, request("a", "") + request("b", "") + request("b", "") + request("a", "Connection: close\n"), 4},
 		{"forwarded for others", false, request("a", "X-Forwarded-For: 1.2.3.4\n") + request("a", "X-Forwarded-For: 1.2.3.5\nConnection: close\n"), 2},
 		{"through a proxy", false, request("a", "Via: 1.1 x\n") + request("a", "Via: 1.1 x\nConnection: close\n"), 2},
 		{"trusted proxy", true, request("a", "") + request("a", "Connection: close\n"), 2},
@@ -244,13 +245,13 @@ func TestNewcomersOnOneConnection(t *testing.T) {
 func TestNewcomerIsForgotten(t *testing.T) {
 	var c conn
 	one, two, three := ticket.NewID(), ticket.NewID(), ticket.NewID()
-	if got := c.newcomer(1e6, "a", one); got != one {
+	if got, _ := c.newcomer(1e6, "a", one); got != one {
 		t.Errorf("first: %v", got)
 	}
-	if got := c.newcomer(1e6+2e6, "a", two); got != one {
+	if got, _ := c.newcomer(1e6+2e6, "a", two); got != one {
 		t.Errorf("after two seconds: %v", got)
 	}
-	if got := c.newcomer(1e6+2e6+1, "a", three); got != three {
+	if got, _ := c.newcomer(1e6+2e6+1, "a", three); got != three {
 		t.Errorf("later: %v", got)
 	}
 }

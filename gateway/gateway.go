@@ -105,7 +105,8 @@ type Config struct {
 	// Issuer is the "iss" of passes, at most 256 bytes; empty means pass.DefaultIssuer.
 	Issuer string
 	// CookieName is the cookie of tickets without the room's suffix; empty means route.DefaultCookieName. Anteroom owns
-	// this name and every name that begins with it and "_": origins neither see nor set such cookies.
+	// this name and every name that begins with it and "_": origins neither see nor set such cookies. Gateways with keys or
+	// rooms of their own on one host need different ones.
 	CookieName string
 	// TrustedProxies are the peers that may report the client's address. By default there are none, and forwarding
 	// headers are ignored.
@@ -190,6 +191,7 @@ type Gateway struct {
 	addresses *limiters[netip.Addr]
 	sessions  *limiters[anteroom.ID]
 	crowds    *crowds
+	unlisted  atomic.Pointer[unlistedProxy]
 	alarms    logBound
 	token     string // names this process in hopHeader
 	drain     chan struct{}
@@ -274,9 +276,27 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve(w,
 
 // Middleware returns a handler that serves the rooms of g before next: waiting visitors
 // see the page, admitted requests and those outside every room go to next, with the proof
-// in their header. Sites are not used and every host is served.
+// in their header. Sites are not used and every host is served. Paths below /.well-known/anteroom/ have to come here, too.
+// Give the server [Gateway.ConnContext], or requests that a new visitor sends at once are visitors of their own.
+//
+// The session of a WebSocket is renewed until the handler has returned and closed the connection. When the session ends
+// before, the context of the request ends, and a connection that the handler has hijacked is closed. [Gateway.Drain]
+// waits for WebSockets, and closes those that remain.
+//
+// A request that has passed g once passes it again as it is. Another gateway behind g needs another [Config.CookieName].
 func (g *Gateway) Middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch before := handWriterIn(w); {
+		case before == nil:
+			g.serve(w, r, next)
+		case before.g == g:
+			next.ServeHTTP(w, r)
+		case before.g.live.Load().cookieName == g.live.Load().cookieName: // which has taken our tickets out of the request
+			g.refuse(w, r, refusal{http.StatusLoopDetected, "Another gateway in front of this one has the same cookie name: give one of them another CookieName", false})
+		default:
+			g.serve(w, r, next)
+		}
+	})
 }
 
 // serve takes a request as far as the gate. Next is nil for the reverse proxy.
@@ -353,6 +373,7 @@ func (x *exchange) prepare() refusal {
 	}
 	if foreign {
 		x.g.count.foreignHops.Add(1)
+		x.noteProxy()
 	}
 	x.client = x.peer
 	if x.trusted {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 // hand gives the request to the caller's handler, which stands where the origin stands
-// otherwise. The context of a WebSocket's request ends with its session.
+// otherwise.
 func (x *exchange) hand() {
 	if proof := x.proof(); proof != "" {
 		x.r.Header[x.s.proofHeader] = []string{proof}
@@ -21,28 +22,90 @@ func (x *exchange) hand() {
 		x.traceOrigin(x.r.Header)
 		defer func() { x.ask.End(time.Now()) }()
 	}
-	w := &handWriter{ResponseWriter: x.w, x: x}
+	w := &handWriter{ResponseWriter: x.w, g: x.g, x: x}
 	r := x.r
 	if x.websocket {
+		w.socket = x.openSocket()
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
+		defer context.AfterFunc(w.socket.ctx, cancel)()
+		defer w.socket.returned()
 		r = r.WithContext(ctx)
-		if x.room != nil && x.decision.Verdict == anteroom.Admit {
-			dr, id := x.room.door, x.decision.Ticket.ID
-			go func() {
-				defer cancel()
-				x.g.watch(ctx, dr, id)
-			}()
-		}
 	}
 	x.next.ServeHTTP(w, r)
 	w.finish()
 }
 
+// handSocket is a WebSocket of the caller's handler, which counts as a tunnel: its visitor is active until both the handler has
+// returned and the connection that it took over is closed. Libraries let handlers return before that.
+type handSocket struct {
+	ctx   context.Context // ends with the session, too
+	end   context.CancelFunc
+	taken bool
+}
+
+func (x *exchange) openSocket() *handSocket {
+	g, id := x.g, x.decision.Ticket.ID
+	var dr door
+	if x.room != nil && x.decision.Verdict == anteroom.Admit {
+		dr = x.room.door
+	}
+	s := &handSocket{}
+	s.ctx, s.end = context.WithCancel(context.WithoutCancel(x.r.Context()))
+	g.count.tunnels.Add(1)
+	go func() {
+		defer g.count.tunnels.Add(-1)
+		defer s.end()
+		g.watch(s.ctx, dr, id)
+	}()
+	return s
+}
+
+func (s *handSocket) returned() {
+	if !s.taken {
+		s.end()
+	}
+}
+
+// socketConn is the connection that a handler has taken over.
+type socketConn struct {
+	net.Conn
+	end context.CancelFunc
+}
+
+func (c *socketConn) Close() error {
+	c.end()
+	return c.Conn.Close()
+}
+
+// CloseWrite closes one direction, as reverse proxies do.
+func (c *socketConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
 // handWriter calls finish before the handler's headers leave.
 type handWriter struct {
 	http.ResponseWriter
-	x *exchange // nil once the headers have left
+	g      *Gateway
+	x      *exchange   // nil once the headers have left
+	socket *handSocket // nil: no WebSocket is asked for
+}
+
+// handWriterIn finds the writer of a [Gateway.Middleware] under those that other middlewares have put around it.
+func handWriterIn(w http.ResponseWriter) *handWriter {
+	for {
+		switch one := w.(type) {
+		case *handWriter:
+			return one
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = one.Unwrap()
+		default:
+			return nil
+		}
+	}
 }
 
 func (w *handWriter) finish() {
@@ -73,8 +136,9 @@ type Admission struct {
 }
 
 // AdmissionOf returns how the request came to a handler behind [Gateway.Middleware], which asks before it writes anything.
+// Other middlewares may have wrapped w if their writers have an Unwrap method, as [http.ResponseController] needs it.
 func AdmissionOf(w http.ResponseWriter) (a Admission) {
-	if h, ok := w.(*handWriter); ok && h.x != nil {
+	if h := handWriterIn(w); h != nil && h.x != nil {
 		a.Decision, a.Settled = h.x.decision, h.x.settled()
 	}
 	return a
@@ -89,9 +153,15 @@ func (w *handWriter) FlushError() error {
 // Flush implements http.Flusher.
 func (w *handWriter) Flush() { w.FlushError() }
 
-// Hijack implements http.Hijacker, which WebSocket libraries ask for.
+// Hijack implements http.Hijacker, which WebSocket libraries ask for. The connection is closed when the session ends.
 func (w *handWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(w.ResponseWriter).Hijack()
+	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil || w.socket == nil {
+		return c, rw, err
+	}
+	w.socket.taken = true
+	context.AfterFunc(w.socket.ctx, func() { c.Close() })
+	return &socketConn{c, w.socket.end}, rw, nil
 }
 
 // Unwrap is for http.ResponseController.

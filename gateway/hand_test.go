@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"testing"
 	"time"
@@ -139,25 +142,149 @@ func TestMiddlewareForms(t *testing.T) {
 	}
 }
 
+// TestMiddlewareWebSocket: however a handler serves a WebSocket, it counts as a tunnel, renews its session, and ends with it.
 func TestMiddlewareWebSocket(t *testing.T) {
-	w := newWorld(t, admit)
-	front := httptest.NewServer(w.gw.Middleware(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	take := func(t *testing.T, rw http.ResponseWriter) net.Conn {
 		c, _, err := rw.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello\n")
+		return c
+	}
+	for name, serve := range map[string]func(c net.Conn, r *http.Request){
+		"waits for the context": func(c net.Conn, r *http.Request) {
+			defer c.Close()
+			<-r.Context().Done()
+		},
+		"reads": func(c net.Conn, _ *http.Request) {
+			defer c.Close()
+			io.Copy(io.Discard, c)
+		},
+		"returns, and its goroutine reads": func(c net.Conn, _ *http.Request) {
+			go func() {
+				defer c.Close()
+				io.Copy(io.Discard, c)
+			}()
+		},
+	} {
+		for _, end := range []string{"session", "process", "visitor"} {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				w := newWorld(t, admit, withRoom(func(r *anteroom.Room) { r.SessionDuration = time.Second }))
+				front := httptest.NewServer(w.gw.Middleware(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+					if c := take(t, rw); c != nil {
+						serve(c, r)
+					}
+				})))
+				defer front.Close()
+				c, br, res := dialWebSocket(t, front.Listener.Addr().String(), "")
+				if line, _ := br.ReadString('\n'); res.StatusCode != 101 || line != "hello\n" {
+					t.Errorf("%d %q", res.StatusCode, line)
+				}
+				select {
+				case <-w.door.touched:
+				case <-time.After(5 * time.Second):
+					t.Fatal("the session is not renewed")
+				}
+				if n := w.gw.Stats().Tunnels; n != 1 {
+					t.Errorf("%d tunnels", n)
+				}
+				switch end {
+				case "session":
+					close(w.door.ended)
+				case "process":
+					ctx, cancel := context.WithCancel(t.Context())
+					cancel()
+					w.gw.Drain(ctx)
+				case "visitor":
+					if name == "waits for the context" {
+						close(w.door.ended) // it does not hear of the visitor
+					}
+					c.(*net.TCPConn).CloseWrite()
+				}
+				if !isClosed(br) {
+					t.Error("the connection outlives it")
+				}
+				w.gw.Drain(t.Context()) // returns when there is no tunnel
+			})
+		}
+	}
+}
+
+// TestMiddlewareHalfClose: a handler that is a reverse proxy itself closes one direction, and the other goes on.
+func TestMiddlewareHalfClose(t *testing.T) {
+	heard := make(chan string, 1)
+	app := newRecorder(t, func(rw http.ResponseWriter, r *http.Request) {
+		c, brw, err := http.NewResponseController(rw).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer c.Close()
-		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello\n")
-		<-r.Context().Done()
-	})))
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nbye")
+		c.(interface{ CloseWrite() error }).CloseWrite()
+		b, _ := io.ReadAll(brw)
+		heard <- string(b)
+	})
+	w := newWorld(t, admit)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(parse(t, app.URL)) }}
+	front := httptest.NewServer(w.gw.Middleware(proxy))
 	defer front.Close()
-	_, br, res := dialWebSocket(t, front.Listener.Addr().String(), "")
-	if line, _ := br.ReadString('\n'); res.StatusCode != 101 || line != "hello\n" {
-		t.Errorf("%d %q", res.StatusCode, line)
+	c, br, _ := dialWebSocket(t, front.Listener.Addr().String(), "")
+	if b, err := io.ReadAll(br); string(b) != "bye" || err != nil {
+		t.Errorf("heard %q, %v", b, err)
 	}
-	close(w.door.ended)
-	if !isClosed(br) {
-		t.Error("the connection outlives its session")
+	io.WriteString(c, "until then")
+	c.(*net.TCPConn).CloseWrite()
+	if got := <-heard; got != "until then" {
+		t.Errorf("the application heard %q", got)
+	}
+}
+
+// wrapped is the writer of another middleware.
+type wrapped struct{ http.ResponseWriter }
+
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func wrapping(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(wrapped{w}, r) })
+}
+
+// TestMiddlewareOfOthersBetween: a handler hears how its request was admitted.
+func TestMiddlewareOfOthersBetween(t *testing.T) {
+	w := newWorld(t, admit)
+	var got Admission
+	shop := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { got = AdmissionOf(rw) })
+	w.gw.Middleware(wrapping(wrapping(shop))).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://"+testHost+"/", nil))
+	if got.Verdict != anteroom.Admit {
+		t.Errorf("heard %+v", got)
+	}
+}
+
+// TestMiddlewareTwice: a request that passes one gateway twice is decided once; another gateway behind it needs another cookie.
+func TestMiddlewareTwice(t *testing.T) {
+	w := newWorld(t, admit)
+	served := 0
+	shop := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ })
+	get := func(h http.Handler) *httptest.ResponseRecorder {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+testHost+"/", nil))
+		return rec
+	}
+	twice := get(w.gw.Middleware(wrapping(w.gw.Middleware(shop))))
+	if n := len(w.door.seen()); twice.Code != 200 || served != 1 || n != 1 || len(twice.Header()["Set-Cookie"]) != 1 {
+		t.Errorf("%d, %d decisions, cookies %q", twice.Code, n, twice.Header()["Set-Cookie"])
+	}
+	other := newWorld(t, admit)
+	behind := w.gw.Middleware(wrapping(other.gw.Middleware(shop)))
+	if rec := get(behind); rec.Code != http.StatusLoopDetected || !strings.Contains(rec.Body.String(), "CookieName") || served != 1 {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+	cfg := other.config()
+	cfg.CookieName = "inner"
+	other.gw.put(other.again(cfg))
+	if rec := get(behind); rec.Code != 200 || served != 2 || len(rec.Header()["Set-Cookie"]) != 2 {
+		t.Errorf("%d, cookies %q", rec.Code, rec.Header()["Set-Cookie"])
 	}
 }

@@ -31,7 +31,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 // Drain prepares the end of the process: it tells open streams to reconnect and ends them, opens no new ones, and lets
 // everything else continue. It returns when ctx ends or the last WebSocket has closed; any that remain are then closed.
-// Call it beside [http.Server.Shutdown], which does not know about them.
+// Call it beside [http.Server.Shutdown], which does not know about them. After both have returned, end the context of
+// [node.Node.Run], and when that has returned, close the link.
 func (g *Gateway) Drain(ctx context.Context) {
 	g.drainOnce.Do(func() { close(g.drain) })
 	tick := time.NewTicker(20 * time.Millisecond)

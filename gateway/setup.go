@@ -154,6 +154,12 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	if cfg.Keys == nil {
 		add("keys", "are missing", "a gateway needs a keyring to seal tickets")
 	}
+	if cfg.MaxInFlight < 0 {
+		add("max_in_flight", "is negative", "leave it 0 for 50,000")
+	}
+	if t := cfg.Timeouts; min(t.Dial, t.ResponseHeader, t.IdleOrigin, t.Write, t.Stall, t.Body, t.Page, t.IdleWaiting) < 0 {
+		add("timeouts", "have a negative one", "leave it 0 for its default")
+	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}

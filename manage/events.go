@@ -99,14 +99,27 @@ func (m *Manager) ChangeEvent(ctx context.Context, by Caller, zone anteroom.Zone
 	return changed, err
 }
 
-// DeleteEvent deletes an event.
-func (m *Manager) DeleteEvent(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, id anteroom.EventID) error {
+// allSure asks each of sure about what is to be deleted, under the lock of changes: nobody can change it in between.
+func allSure[T any](t *T, sure []func(*T) error) error {
+	for _, ask := range sure {
+		if err := ask(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteEvent deletes an event. An error of sure ends it.
+func (m *Manager) DeleteEvent(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, id anteroom.EventID, sure ...func(*anteroom.Event) error) error {
 	return m.change(ctx, by, func(t *tx) error {
 		old, i, err := t.ownEvent(zone, room, id)
 		if err != nil {
 			return err
 		}
 		r := copyRoom(old.Room)
+		if err := allSure(&r.Events[i], sure); err != nil {
+			return err
+		}
 		r.Events = slices.Delete(r.Events, i, i+1)
 		_, err = t.setRoom("event.delete", string(id), old, r)
 		return err

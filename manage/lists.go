@@ -85,11 +85,15 @@ func (m *Manager) ChangeList(ctx context.Context, by Caller, id anteroom.ListID,
 	return changed, err
 }
 
-// DeleteList deletes a list that no room uses.
-func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID) error {
+// DeleteList deletes a list that no room uses. An error of sure ends it.
+func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID, sure ...func(*anteroom.List) error) error {
 	return m.changeAll(ctx, by, Edit, func(t *tx) error {
 		old, err := t.old.list(id)
 		if err != nil {
+			return err
+		}
+		l := old.List
+		if err := allSure(&l, sure); err != nil {
 			return err
 		}
 		if err := t.old.unused(old.Name); err != nil {

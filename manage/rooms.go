@@ -397,11 +397,15 @@ func (m *Manager) ChangeRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 	return changed, err
 }
 
-// DeleteRoom deletes a room with everything in it. Visitors who wait there reach the origin.
-func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID) error {
+// DeleteRoom deletes a room with everything in it. Visitors who wait there reach the origin. An error of sure ends it.
+func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID, sure ...func(*anteroom.Room) error) error {
 	return m.change(ctx, by, func(t *tx) error {
 		old, err := t.own(zone, id)
 		if err != nil {
+			return err
+		}
+		r := copyRoom(old.Room)
+		if err := allSure(&r, sure); err != nil {
 			return err
 		}
 		t.next.dropRoom(id)

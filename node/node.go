@@ -126,8 +126,13 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	maps.Copy(next, n.rooms)
 	n.mu.RUnlock()
 	var fresh []*anteroom.Room
-	for _, r := range rooms {
-		if r = r.WithDefaults(); next[r.ID] == nil {
+	taken := make(map[anteroom.RoomID]int, len(rooms))
+	for i, r := range rooms {
+		r = r.WithDefaults()
+		if first, twice := taken[r.ID]; twice { // they would share one machine, with the limits of either
+			return anteroom.Errorf(anteroom.Invalid, "rooms[%d] and rooms[%d] have the ID %s: give rooms of one zone different names", first, i, r.ID)
+		}
+		if taken[r.ID] = i; next[r.ID] == nil {
 			fresh = append(fresh, &r)
 		}
 	}
@@ -280,7 +285,7 @@ const (
 )
 
 // Run works until ctx ends: ticks, the journal, and a last flush. An error means that not everything that happened is
-// recorded.
+// recorded. While it does not work, visitors are asked to wait, and active sessions continue.
 func (n *Node) Run(ctx context.Context) (err error) {
 	var work sync.WaitGroup
 	work.Go(func() { err = n.part.run(ctx) })
@@ -294,7 +299,8 @@ func (n *Node) Run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 			// The journal first: figures that are told below count only what is recorded.
 			work.Wait()
-			n.tellFigures() // figures of the last second
+			n.releaseRooms() // as nobody ticks them
+			n.tellFigures()  // figures of the last second
 			return err
 		case <-tick.C:
 		}

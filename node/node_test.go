@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -302,6 +303,60 @@ func TestApplyKeepsChangesAndRemoves(t *testing.T) {
 		}
 		if n.Streams() != 0 {
 			t.Errorf("%d streams counted, want 0", n.Streams())
+		}
+	})
+}
+
+// TestHeldRequestsOfARoomThatEnds: whoever is asked to wait for a moment when the room is deleted, or the node ends, gets an answer.
+func TestHeldRequestsOfARoomThatEnds(t *testing.T) {
+	for name, end := range map[string]func(n *Node, kill func()){
+		"it is deleted": func(n *Node, _ func()) {
+			if err := n.Apply(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		},
+		"the node ends": func(_ *Node, kill func()) { kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, kill := begin(t, memlink.New(), shop)
+				defer kill()
+				r := n.Room(shop.ID)
+				for range shop.TotalActiveUsers {
+					r.Decide(t.Context(), newcomer())
+				}
+				ctx, giveUp := context.WithTimeout(t.Context(), time.Minute)
+				defer giveUp()
+				held := make(chan anteroom.Decision)
+				go func() { held <- r.Decide(ctx, newcomer()) }()
+				synctest.Wait()
+				end(n, kill)
+				began := time.Now()
+				if d := <-held; d.Verdict != anteroom.Wait || time.Since(began) > 0 {
+					t.Errorf("answered %v after %v", d.Verdict, time.Since(began))
+				}
+				// A request that has found the room before comes a moment later.
+				if d := r.Decide(ctx, newcomer()); d.Verdict != anteroom.Wait || time.Since(began) > 0 {
+					t.Errorf("a later one: %v after %v", d.Verdict, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// TestRoomsOfOneName: two rooms with one ID would share one machine.
+func TestRoomsOfOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, kill := begin(t, memlink.New(), shop)
+		defer kill()
+		one := anteroom.Room{Name: "a", Routes: []anteroom.Route{{Host: "a.example", Path: "/one"}}}
+		other := one
+		other.Routes = []anteroom.Route{{Host: "a.example", Path: "/other"}}
+		if err := n.Apply(t.Context(), []anteroom.Room{shop, one, other}); anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "rooms[1] and rooms[2]") {
+			t.Errorf("applied: %v", err)
+		}
+		if n.Room(one.WithDefaults().ID) != nil || n.Room(shop.ID) == nil {
+			t.Error("something has changed")
 		}
 	})
 }

@@ -146,8 +146,9 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	r.mu.Lock()
 	now := r.follow()
 	r.wake()
-	// A successor has the journal: what this process decides now would be lost. Active sessions need no record.
-	if r.released && r.machine.Standing(now, v.Ticket) != sessionStanding {
+	// A successor has the journal: what this process decides now would be lost. Active sessions need no record. A room that has
+	// ended is not ticked, so that nobody would answer a request that is held.
+	if (r.released || r.closed) && r.machine.Standing(now, v.Ticket) != sessionStanding {
 		defer r.mu.Unlock()
 		return r.hint(v), false
 	}
@@ -554,8 +555,8 @@ func (r *Room) release() {
 	}
 }
 
-// abandonAll asks visitors whose requests are held to come again: after the release no answer will come. The caller
-// holds the lock.
+// abandonAll asks visitors whose requests are held to come again: after the release, or the end of the room, no answer will come.
+// The caller holds the lock.
 func (r *Room) abandonAll() {
 	now := r.now()
 	for token, ch := range r.held {
@@ -598,6 +599,9 @@ func (r *Room) tick(places bool) {
 func (r *Room) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.machine != nil {
+		r.abandonAll()
+	}
 	r.closed = true
 	r.active.Store(false)
 	for id, list := range r.watchers {

@@ -449,3 +449,24 @@ func TestWhatWasDeletedWhileANodeWasDownStaysDeleted(t *testing.T) {
 		x.start()
 	}
 }
+
+// TestFindingsOfTheStore: the store may be out of reach because its streams are gone, which the doctor then says. Where nobody answers, that
+// is known already.
+func TestFindingsOfTheStore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		facts natslink.Facts
+		want  string
+	}{
+		{natslink.Facts{External: true, Server: "nats-1", Missing: []string{"KV_site"}}, "error stream KV_site does not exist any more"},
+		{natslink.Facts{}, ""},
+	} {
+		got := ""
+		for _, f := range examineStore(c.facts, false) {
+			got += string(f.Severity) + " " + f.What
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", c.facts, got, c.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster/coordinator"
@@ -21,6 +22,11 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
 	v := doctor.View{Node: seen.Node, Site: seen.Site, Members: seen.Members, Health: seen.Link, Namesake: seen.Namesake, Namesakes: seen.Namesakes}
+	// Without a majority, each of the two waits until it gives up: an operator waits for the longer one only.
+	var facts natslink.Facts
+	var err error
+	var looking sync.WaitGroup
+	looking.Go(func() { facts, err = natslink.Look(ctx, s.link) })
 	v.Sites, v.Silent = coordinator.NewClient(s.link).Sites(ctx)
 	for _, one := range v.Sites {
 		st.Sites = append(st.Sites, manage.ClusterSite{Site: one.Name, Rooms: one.Rooms, Heard: one.Heard.Seconds(), Trip: one.Trip.Seconds(),
@@ -36,24 +42,31 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 			v.Journals = append(v.Journals, doctor.Journal{Shard: shard, Node: r.State.Node, Failing: r.State.Journal.Failing, Lost: r.State.Journal.Lost})
 		}
 	}
-	facts, err := natslink.Look(ctx, s.link)
+	looking.Wait()
 	if err != nil {
 		s.log.Debug("the store reports only part of its state", "error", err)
 	}
-	v.Cores = facts.Cores()
+	v.Cores, v.External = facts.Cores(), facts.External
+	v.Store = examineStore(facts, seen.Link.Site.OK)
+	v.Store = append(v.Store, examineOrigins(s.origins(), s.rooms())...)
+	v.Store = append(v.Store, examineEdges(st.Edges)...)
+	v.Store = append(v.Store, s.examineProxy()...)
+	s.findings(st, doctor.Findings(v))
+}
+
+// examineStore says what is wrong with the store of a cluster; reached: this node reaches that of its site.
+func examineStore(facts natslink.Facts, reached bool) (found []doctor.Finding) {
+	if facts.Core == nil && facts.Server == "" && !reached {
+		return nil // that no core answers is known
+	}
 	for _, f := range facts.Faults() {
-		if facts.Core == nil && !seen.Link.Site.OK {
-			break // that no core answers is known
-		}
 		severity := doctor.Warning
 		if f.Stops {
 			severity = doctor.Error
 		}
-		v.Store = append(v.Store, doctor.Finding{Severity: severity, What: f.What, Why: f.Why, Fix: f.Fix})
+		found = append(found, doctor.Finding{Severity: severity, What: f.What, Why: f.Why, Fix: f.Fix})
 	}
-	v.Store = append(v.Store, examineOrigins(s.origins(), s.rooms())...)
-	v.Store = append(v.Store, examineEdges(st.Edges)...)
-	s.findings(st, doctor.Findings(v))
+	return found
 }
 
 // examineJournal finds out whether a standalone process cannot record admissions. Nodes of a cluster ask about every shard.
@@ -70,6 +83,17 @@ func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {
 	for _, f := range found {
 		st.Findings = append(st.Findings, manage.ClusterFinding{Severity: string(f.Severity), What: f.What, Why: f.Why, Fix: f.Fix})
 	}
+}
+
+// examineProxy tells of a proxy that this node does not know as one.
+func (s *Server) examineProxy() []doctor.Finding {
+	peer, ok := s.gateway.UnlistedProxy()
+	if !ok {
+		return nil
+	}
+	return []doctor.Finding{{Severity: doctor.Warning, What: fmt.Sprintf("%s brings requests of visitors, and is not in trusted_proxies", peer),
+		Why: "Its visitors count as one address: they share the bounds of one, rules and bind see the proxy instead of them, and the first requests of two that come over one connection may get one place.",
+		Fix: fmt.Sprintf("If it is a proxy of yours, write trusted_proxies: [%s], and have it send X-Forwarded-For and X-Forwarded-Proto (docs/deploy.md, Behind nginx, HAProxy or a load balancer).", peer)}}
 }
 
 // doubtfulHosts are findings about hosts of proxied sites and rooms of this node that do not go together.

@@ -379,3 +379,42 @@ func TestRoomsThatNobodyReaches(t *testing.T) {
 		t.Errorf("after the reload: %v", err)
 	}
 }
+
+// TestDoctorNamesAnUnlistedProxy: behind a proxy that is not in trusted_proxies all visitors are one, and an operator hears of it.
+func TestDoctorNamesAnUnlistedProxy(t *testing.T) {
+	const site = "sites: [{hosts: \"*\", origins: ORIGIN}]\nrooms: []\n"
+	for name, c := range map[string]struct {
+		config string
+		header http.Header
+		want   bool
+	}{
+		"a visitor":            {site, nil, false},
+		"a proxy that says so": {site, http.Header{"X-Forwarded-For": {"192.0.2.7"}}, true},
+		"one that is listed":   {site + "trusted_proxies: [127.0.0.1, \"::1\"]\n", http.Header{"X-Forwarded-For": {"192.0.2.7"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startServer(t, c.config)
+			for range 2 {
+				req, err := http.NewRequest("GET", "http://"+r.s.Addresses().Visitors[0]+"/", nil)
+				for name, values := range c.header {
+					req.Header[name] = values
+				}
+				r.do(req, err)
+			}
+			if n := strings.Count(r.log.String(), "a proxy that is not in trusted_proxies"); (n == 1) != c.want || n > 1 {
+				t.Errorf("the log tells of it %d times", n)
+			}
+			st, err := r.s.Manager().Cluster(t.Context(), operator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := slices.ContainsFunc(st.Findings, func(f manage.ClusterFinding) bool {
+				return strings.Contains(f.What, "trusted_proxies") && strings.Contains(f.Fix, "trusted_proxies: [127.0.0.1]")
+			})
+			if got != c.want {
+				t.Errorf("findings: %+v", st.Findings)
+			}
+		})
+	}
+}

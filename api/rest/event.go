@@ -75,7 +75,7 @@ func (a *API) changeEvent(write func(*anteroom.Event, api.Object) error) operati
 
 func (a *API) deleteEvent(r *api.Request) (api.Answer, error) {
 	room, e, err := a.eventOf(r)
-	return remove(r, string(e.ID), eventTag(&e), err, func() error {
-		return a.manage.DeleteEvent(r.Context(), r.By, anteroom.ZoneID(r.PathValue("zone")), room.ID, e.ID)
+	return remove(r, string(e.ID), err, eventTag, func(sure func(*anteroom.Event) error) error {
+		return a.manage.DeleteEvent(r.Context(), r.By, anteroom.ZoneID(r.PathValue("zone")), room.ID, e.ID, sure)
 	})
 }

@@ -105,7 +105,9 @@ func (a *API) changeList(r *api.Request, o api.Object) (api.Answer, error) {
 
 func (a *API) deleteList(r *api.Request) (api.Answer, error) {
 	l, err := a.manage.List(r.By, listID(r))
-	return remove(r, string(l.ID), listTag(&l), err, func() error { return a.manage.DeleteList(r.Context(), r.By, l.ID) })
+	return remove(r, string(l.ID), err, listTag, func(sure func(*anteroom.List) error) error {
+		return a.manage.DeleteList(r.Context(), r.By, l.ID, sure)
+	})
 }
 
 // shownItem is the JSON form of an item of a list of the kind. Without a comment it has no

@@ -185,13 +185,11 @@ func matched[T any](r *api.Request, tag func(*T) string, change func(*T, api.Obj
 	}
 }
 
-// remove deletes an object that was looked up, or answers with the error of that.
-func remove(r *api.Request, id, tag string, err error, do func() error) (api.Answer, error) {
+// remove deletes an object that was looked up, or answers with the error of that. It is only deleted in the state that the request
+// names, if it names one.
+func remove[T any](r *api.Request, id string, err error, tag func(*T) string, do func(sure func(*T) error) error) (api.Answer, error) {
 	if err == nil {
-		err = r.Match(tag)
-	}
-	if err == nil {
-		err = do()
+		err = do(func(t *T) error { return r.Match(tag(t)) })
 	}
 	if err != nil {
 		return api.Answer{}, err

@@ -160,7 +160,7 @@ func (a *API) changeRoom(write func(*anteroom.Room, api.Object) error) operation
 
 func (a *API) deleteRoom(r *api.Request) (api.Answer, error) {
 	room, err := a.roomOf(r)
-	return remove(r, string(room.ID), roomTag(&room), err, func() error {
-		return a.manage.DeleteRoom(r.Context(), r.By, anteroom.ZoneID(r.PathValue("zone")), room.ID)
+	return remove(r, string(room.ID), err, roomTag, func(sure func(*anteroom.Room) error) error {
+		return a.manage.DeleteRoom(r.Context(), r.By, anteroom.ZoneID(r.PathValue("zone")), room.ID, sure)
 	})
 }

@@ -241,8 +241,11 @@ func (s *shard) sites() []SiteSummary {
 		}
 		r.mu.Unlock()
 		for _, one := range sites {
-			add(sums, SiteSummary{Name: one.Key.Name, Rooms: 1, Heard: one.Age, Trip: one.Trip, Granted: one.Granted[engine.Seat] - one.Returned[engine.Seat],
-				Used: one.Used[engine.Seat], Idle: one.Idle, Silent: silent(one)})
+			sum := SiteSummary{Name: one.Key.Name, Granted: one.Granted[engine.Seat] - one.Returned[engine.Seat], Used: one.Used[engine.Seat], Idle: one.Idle}
+			if !one.Lost { // else its successor speaks for the room
+				sum.Rooms, sum.Heard, sum.Trip, sum.Silent = 1, one.Age, one.Trip, silent(one)
+			}
+			add(sums, sum)
 		}
 	}
 	return summed(sums)

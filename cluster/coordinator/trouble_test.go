@@ -251,6 +251,17 @@ func TestOperatorsAsk(t *testing.T) {
 		if len(silent) != 0 || len(sites) != 2 || sites[0].Name != "dublin" || sites[0].Rooms != 1 || sites[0].Used+sites[1].Used != 10 || sites[0].Silent != 0 {
 			t.Errorf("%+v, %v", sites, silent)
 		}
+		// A site that has lost its memory is one site still: the units of before are its own.
+		used := sites[0].Granted
+		dublin.end()
+		again := w.site("dublin")
+		again.key.Incarnation = 2
+		again.line(room.ID, 1)
+		time.Sleep(15 * time.Second)
+		sites, silent = c.Sites(t.Context())
+		if len(silent) != 0 || len(sites) != 2 || sites[0].Rooms != 1 || sites[0].Silent != 0 || sites[0].Heard > 10*time.Second || sites[0].Granted < used {
+			t.Errorf("after a loss of memory: %+v, %v", sites, silent)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := c.Status(ctx, room.ID); !errors.Is(err, context.Canceled) {

@@ -39,6 +39,8 @@ type View struct {
 	Node string // who looks
 	Site string
 
+	// External: the store is in NATS servers of the operator's own.
+	External bool
 	// Cores is how many cores the site is to have by its configuration; 0: it is not known.
 	Cores int
 	// Members are the nodes of the site, the looking one included, whose Offset is 0.
@@ -126,14 +128,22 @@ func (d *diagnosis) store(v View) {
 		return
 	}
 	if t := v.Health.Site; !t.OK {
+		fix := "Start a core of the site, or make it reachable (cluster.join, port of cluster.listen)."
+		if v.External {
+			fix = "Start your NATS servers, or make them reachable (cluster.nats.url). If they refuse the credentials, put others into the same file (cluster.nats.credentials): nodes read it with each try."
+		}
 		d.add(Error, fmt.Sprintf("node %s does not reach the store of its site %s%s", v.Node, v.Site, since(t)),
-			"It holds no roles, and what it shows about other nodes is out of date. Sessions that it knows continue for a session duration, waiting visitors keep their places, and on_failure decides about new visitors.", "Start a core of the site, or make it reachable (cluster.join, port of cluster.listen).")
+			"It holds no roles, and what it shows about other nodes is out of date. Sessions that it knows continue for a session duration, waiting visitors keep their places, and on_failure decides about new visitors.", fix)
+	}
+	fix := "Make the cores of the hub reachable (cluster.hub, their port + 2), or start them: more than half of them must run."
+	if v.External {
+		fix = "Start the NATS servers of the hub, or make them reachable from those of this site (their leaf nodes, cluster.nats.shared_credentials, cluster.nats.shared_domain): more than half of them must run."
 	}
 	switch t := v.Health.Shared; {
 	case !t.OK:
 		d.add(Error, fmt.Sprintf("site %s does not reach the hub%s", v.Site, since(t)),
 			"The configuration cannot be changed from here, and until the hub is back the site admits visitors with the units that it has.",
-			"Make the cores of the hub reachable (cluster.hub, their port + 2), or start them: more than half of them must run.")
+			fix)
 	case t.Lag > lagError:
 		d.add(Error, fmt.Sprintf("node %s reads data from the shared store that is %v old", v.Node, t.Lag.Round(time.Second)),
 			"Changes of rooms, keys and tokens do not arrive here.", "Check the link to the hub: anteroom cluster status shows which stores answer.")

@@ -87,6 +87,12 @@ func TestFindings(t *testing.T) {
 			[]string{"warning configuration files define different proxied sites or rooms: same at a, c; other at b"}},
 		{"the site's store", func(v *View) { v.Health.Site = cluster.Touch{Detail: "no core answers"} },
 			[]string{"error node a does not reach the store of its site dublin: no core answers"}},
+		{"the operator's own NATS", func(v *View) {
+			v.External, v.Health.Site = true, cluster.Touch{Detail: "nats: Authorization Violation"}
+		},
+			[]string{"error node a does not reach the store of its site dublin: nats: Authorization Violation"}},
+		{"the NATS of the hub", func(v *View) { v.External, v.Health.Shared = true, cluster.Touch{Since: time.Unix(0, 0)} },
+			[]string{"error site dublin does not reach the hub since 1970-01-01T00:00:00Z"}},
 		{"the hub", func(v *View) { v.Health.Shared = cluster.Touch{Since: time.Unix(0, 0)} },
 			[]string{"error site dublin does not reach the hub since 1970-01-01T00:00:00Z"}},
 		{"copies are late", func(v *View) { v.Health.Shared.Lag = 20 * time.Second },
@@ -114,6 +120,9 @@ func TestFindings(t *testing.T) {
 			for i, f := range got {
 				if f.What == "" || f.Why == "" || f.Fix == "" {
 					t.Errorf("%+v says too little", f)
+				}
+				if v.External && strings.Contains(f.Fix, "core") {
+					t.Errorf("%+v speaks of cores", f)
 				}
 				if line := string(f.Severity) + " " + f.What; i < len(c.want) && !strings.HasPrefix(line, c.want[i]) {
 					t.Errorf("%q, want %q", line, c.want[i])

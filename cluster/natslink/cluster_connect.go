@@ -1,8 +1,10 @@
 package natslink
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -26,6 +28,7 @@ const (
 type watcher struct {
 	a    *attachment
 	what string // for the log: which connection
+	said repeats
 
 	mu     sync.Mutex
 	reason error
@@ -78,7 +81,11 @@ func (w *watcher) options() []nats.Option {
 			if s != nil {
 				subject = s.Subject
 			}
-			log.Warn("cluster connection complains", "connection", w.what, "subject", subject, "reason", err)
+			level := slog.LevelWarn
+			if w.said.again(subject+err.Error(), time.Now()) { // refused credentials are a complaint with each try
+				level = slog.LevelDebug
+			}
+			log.Log(context.Background(), level, "cluster connection complains", "connection", w.what, "subject", subject, "reason", err)
 		}),
 	}
 }

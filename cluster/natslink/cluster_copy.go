@@ -101,7 +101,7 @@ func (c *keysCopy) follows(store string, last uint64) error {
 	c.other = nil
 	if c.store != store || last < c.pos {
 		c.other = fmt.Errorf("%w: the shared keys at the hub are not what the copy in %s is of: were they begun anew, or restored from an older state? "+
-			"Restore them as they were, or stop the node, remove that file, and start it to take what is there now", cluster.ErrUnavailable, c.file.path)
+			"Restore them as they were, or stop the node, move that file elsewhere (it may be the only copy of the configuration), and start it to take what is there now", cluster.ErrUnavailable, c.file.path)
 	}
 	return c.other
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -24,7 +25,9 @@ type Facts struct {
 	Server  string        `json:"server,omitempty"`  // to which it is connected: site.node, or "" now
 	RTT     time.Duration `json:"rtt_ns,omitempty"`  // to it and back
 	Streams []StreamFacts `json:"streams,omitempty"` // of the site, and of the hub
-	Missing []string      `json:"missing,omitempty"` // streams that NATS servers of the operator's own do not have any more
+	// External: the servers are the operator's own.
+	External bool     `json:"external,omitempty"`
+	Missing  []string `json:"missing,omitempty"` // streams that NATS servers of the operator's own do not have any more
 	// Core is nil at an edge and with NATS servers of the operator's own.
 	Core *CoreFacts `json:"core,omitempty"`
 }
@@ -109,7 +112,8 @@ func Look(ctx context.Context, l cluster.Link) (Facts, error) {
 		return Facts{}, errNoCluster
 	}
 	f, err := j.att.look(ctx)
-	if err == nil && j.att.cfg.External != nil {
+	f.External = j.att.cfg.External != nil
+	if err == nil && f.External {
 		for _, stream := range []string{j.books.store.stream, j.site.keys.stream, j.hub.stream} {
 			if !slices.ContainsFunc(f.Streams, func(s StreamFacts) bool { return s.Name == stream }) {
 				f.Missing = append(f.Missing, stream)
@@ -196,16 +200,19 @@ func (f Facts) Faults() []Fault {
 	say := func(stops bool, why, fix, what string, args ...any) {
 		all = append(all, Fault{Stops: stops, What: fmt.Sprintf(what, args...), Why: why, Fix: fix})
 	}
+	a, fix := "core", "if it runs, make room on its disk; if its machine is lost, start another core in its place and run anteroom cluster replace: docs/cluster.md, A core is lost"
+	if f.External {
+		a, fix = "NATS server", "if its disk was full, make room and restart it; if its machine is lost, start another in its place and remove the lost one in NATS (nats server cluster peer-remove)"
+	}
 	if f.Server == "" {
 		say(true, "nothing can be recorded, so no new visitor is admitted beyond the units held here",
-			"start a core of the site, and make its port reachable", "no core of the site answers")
+			fmt.Sprintf("start a %s of the site, and make its port reachable", a), "no %s of the site answers", a)
 	}
 	if f.Core != nil {
 		f.Core.faults(len(f.away(true)), say)
 	}
 	for _, core := range f.away(false) {
-		say(false, "one more loss may stop the site", "start it; if it runs, make room on its disk; if its machine is lost, start another core in its place and run anteroom cluster replace: docs/cluster.md, A core is lost",
-			"core %s is away", core)
+		say(false, "one more loss may stop the site", "start it; "+fix, "%s %s is away", a, core)
 	}
 	for _, stream := range f.Missing {
 		say(true, "somebody has deleted it in NATS, and nothing can be written to it",
@@ -215,11 +222,11 @@ func (f Facts) Faults() []Fault {
 	for _, s := range f.Streams {
 		if s.Copies > 1 && s.Leader == "" {
 			say(true, "more than half of its copies must be in touch",
-				"start the cores that are away; after a kill wait ten seconds", "stream %s has no leader: nothing can be written to it", s.Name)
+				"start each "+a+" that is away; after a kill wait ten seconds", "stream %s has no leader: nothing can be written to it", s.Name)
 		}
 		if n := 1 + len(s.Replicas); s.Copies > n {
-			say(false, "a core was removed and no other has taken its place",
-				"start a core under the address that is free", "stream %s has %d of %d copies", s.Name, n, s.Copies)
+			say(false, "a "+a+" was removed and no other has taken its place",
+				"start one under the address that is free", "stream %s has %d of %d copies", s.Name, n, s.Copies)
 		}
 		for _, r := range s.Replicas {
 			if !r.away() && !r.Current && r.Lag > 0 {
@@ -290,16 +297,14 @@ func (a *attachment) look(ctx context.Context) (Facts, error) {
 		core, err := a.server.look(len(a.coreList()))
 		f.Core, failed = core, errors.Join(failed, err)
 	}
-	for _, account := range []struct {
-		nc     *nats.Conn
-		domain string
-		shared bool
-	}{{a.site, "", false}, {a.shared, a.hubDomain, true}} {
-		streams, err := lookStreams(ctx, account.nc, account.domain, account.shared)
-		f.Streams = append(f.Streams, streams...)
-		failed = errors.Join(failed, err)
-	}
-	return f, failed
+	var shared []StreamFacts
+	var notShared error
+	var looking sync.WaitGroup // one that nobody answers must not add to the wait for the other
+	looking.Go(func() { shared, notShared = lookStreams(ctx, a.shared, a.hubDomain, true) })
+	streams, err := lookStreams(ctx, a.site, "", false)
+	looking.Wait()
+	f.Streams = append(streams, shared...)
+	return f, errors.Join(failed, err, notShared)
 }
 
 func (s *coreServer) look(cores int) (*CoreFacts, error) {

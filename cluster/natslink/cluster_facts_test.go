@@ -67,11 +67,18 @@ func TestFaults(t *testing.T) {
 			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.d", Lag: 7}, {Current: true}}
 		},
 		"stream KV has 95 of 100 bytes": func(f *Facts) { f.Streams[0].Bytes = 95 },
+		"NATS server n3 is away": func(f *Facts) {
+			f.External, f.Core = true, nil
+			f.Streams[0].Replicas = []ReplicaFacts{{Server: "n3", Offline: true}, {Current: true}}
+		},
+		"no NATS server of the site answers": func(f *Facts) { f.External, f.Core, f.Server = true, nil, "" },
 	} {
 		f := well()
 		harm(&f)
 		if all := f.Faults(); len(all) != 1 || !strings.Contains(all[0].What, want) || all[0].Why == "" || all[0].Fix == "" {
 			t.Errorf("%v, want only %q", all, want)
+		} else if f.External && strings.Contains(all[0].Fix, "core") {
+			t.Errorf("%q: a site with the operator's servers has no cores: %q", want, all[0].Fix)
 		}
 	}
 

@@ -168,11 +168,26 @@ func (s *store) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 		return nil, fmt.Errorf("%w: the servers take %d bytes in one message; raise their max_payload to %d",
 			cluster.ErrTooLarge, s.nc.MaxPayload(), cluster.MaxValue+perRecord)
 	}
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		err = worded{err, "nobody leads it now: more than half of its copies must be in touch; after a loss, try again in ten seconds"}
+	case errors.Is(err, context.DeadlineExceeded):
+		err = worded{err, "no answer in time: more than half of its copies may be away, or a disk is slow; anteroom doctor says more"}
+	}
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
 	return reply, nil
 }
+
+// worded is an error in words for operators.
+type worded struct {
+	error
+	words string
+}
+
+func (w worded) Error() string { return w.words }
+func (w worded) Unwrap() error { return w.error }
 
 // ask calls JetStream's API and fills answer, whose error it returns.
 func (s *store) ask(ctx context.Context, call string, what, answer any) error {

@@ -316,7 +316,7 @@ func TestClusterRefuses(t *testing.T) {
 		{"nats without url", func(c *ClusterConfig) { c.Listen, c.Cores, c.External = "", nil, &External{} }, "without url"},
 		{"nats elsewhere without credentials", func(c *ClusterConfig) {
 			c.Listen, c.Cores, c.External = "", nil, &External{URLs: []string{"nats://10.0.0.1:4222"}}
-		}, "set site_credentials"},
+		}, "set cluster.nats.credentials"},
 		{"a password in the url", func(c *ClusterConfig) {
 			c.Listen, c.Cores, c.External = "", nil, &External{URLs: []string{"nats://me:pass@127.0.0.1"}}
 		}, "credentials file"},

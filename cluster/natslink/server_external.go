@@ -33,8 +33,8 @@ func checkExternal(cfg ClusterConfig) error {
 			return fmt.Errorf("cluster: the nats url of %s holds a user: give a credentials file instead", u.Host)
 		}
 		a := address{host: u.Hostname()}
-		if e.SiteCredentials == "" && e.SharedCredentials == "" && cfg.TLS == (TLSFiles{}) && !a.loopback() {
-			return fmt.Errorf("cluster: nats at %s without credentials or tls: anyone who reaches it could change everything; set site_credentials", u.Host)
+		if e.SiteCredentials == "" && e.SharedCredentials == "" && cfg.TLS.Cert == "" && !a.loopback() {
+			return fmt.Errorf("cluster: nats at %s without credentials or a client's certificate: anyone who reaches it could change everything; set cluster.nats.credentials", u.Host)
 		}
 	}
 	switch e.Replicas {

@@ -254,7 +254,7 @@ func TestExternalSaysWhatIsMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _, c.External.SiteCredentials = account(t, operator, "stranger", true)
-		}, want: "Authorization Violation"},
+		}, want: "the servers refuse our credentials (cluster.nats.credentials)"},
 		{name: "nobody there", storage: true, cfg: func(c *ClusterConfig) { c.External.URLs = []string{"nats://" + freeAddress(t)} }, want: "connection refused"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -277,6 +277,18 @@ func TestExternalSaysWhatIsMissing(t *testing.T) {
 		External: &External{URLs: []string{"nats://127.0.0.1"}, SiteCredentials: filepath.Join(t.TempDir(), "none.creds")}}
 	_, err := attach(t.Context(), cfg)
 	wantText(t, err, "nats credentials")
+}
+
+// TestExternalSmallDisk: NATS reserves the most that a stream may take, and its own words name no number.
+func TestExternalSmallDisk(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		a := start(t, runNATS(t, n, true, func(o *server.Options) { o.JetStreamMaxStore = 1 << 30 }).config(t))
+		if err := a.ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantText(t, ensureSite(t.Context(), a), "it reserves 6144 MiB on each server")
+	}
 }
 
 func TestCheckVersion(t *testing.T) {

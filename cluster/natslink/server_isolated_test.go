@@ -65,8 +65,14 @@ func TestACoreThatHearsNobodyStandsAside(t *testing.T) {
 	}
 	stop(t, cores[0])
 	stop(t, cores[1])
-	within(t, 10*time.Second, until(func(stands, aside int) bool { return stands == 0 && aside > 1 }))
 	keys, _ := siteStore(last)
+	for !last.deaf.Load() { // it finds out within seconds, and writes fail before that, too
+		_, err := keys.publish(t.Context(), keys.subjects+"key", nil, 0, 0)
+		if !errors.Is(err, cluster.ErrUnavailable) || strings.Contains(err.Error(), "deadline") || strings.Contains(err.Error(), "responders") {
+			t.Fatalf("a write just after the loss of a majority: %v", err)
+		}
+	}
+	within(t, 10*time.Second, until(func(stands, aside int) bool { return stands == 0 && aside > 1 }))
 	if _, err := keys.publish(t.Context(), keys.subjects+"key", nil, 0, 0); !errors.Is(err, cluster.ErrUnavailable) || !strings.Contains(err.Error(), "hears no other") {
 		t.Errorf("a write: %v", err)
 	}

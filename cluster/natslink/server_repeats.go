@@ -26,7 +26,7 @@ type repeats struct {
 func (r *repeats) again(text string, now time.Time) bool {
 	about := attempt.ReplaceAllString(text, "")
 	if m := stranger.FindStringSubmatch(text); m != nil { // from any address: whoever reaches the port can cause it
-		about = m[2]
+		about = bothEnds.ReplaceAllString(m[2], "")
 	}
 	if m := dialled.FindStringSubmatch(text); m != nil {
 		about = m[1]
@@ -46,6 +46,8 @@ func (r *repeats) again(text string, now time.Time) bool {
 var (
 	attempt = regexp.MustCompile(`\(attempt \d+\)`)
 	dialled = regexp.MustCompile(`\bdial tcp ([^ ]+): `)
+	// bothEnds are the addresses of a connection that broke; the port at one end is another each time.
+	bothEnds = regexp.MustCompile(` \S+->\S+:`)
 	// stranger: who, and what is wrong, without the particulars of a certificate.
 	stranger   = regexp.MustCompile(`^([^ ]+) - [a-z]+:\d+ - (.*(?:handshake|authentication) error[^(]*)`)
 	otherNames = regexp.MustCompile(`certificate is valid for core\.(.+?)\.anteroom\.internal.* not (?:.+\.)?core\.(.+?)\.anteroom\.internal`)

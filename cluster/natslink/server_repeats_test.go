@@ -21,13 +21,14 @@ func TestRepeatedComplaintsAreQuiet(t *testing.T) {
 			l.Errorf("Error trying to connect to route (attempt %v): %v", i, "dial tcp 10.0.0.2:7223: i/o timeout")
 			l.Errorf("10.0.0.%d:%d - rid:%d - TLS route handshake error: %s", i%200, i, i, "remote error: tls: bad certificate")
 			l.Errorf("10.0.0.%d:%d - rid:%d - TLS route handshake error: %s", i%200, i, i, signedByAnother)
+			l.Errorf("10.0.0.1:7224 - lid:%d - TLS leafnode handshake error: read tcp 10.0.0.9:%d->10.0.0.1:7224: i/o timeout", i, 30000+i)
 			l.Warnf("Waiting for routing to be established...")
 			l.Errorf("10.0.0.%d:%d - lid:%d - authentication error - User %q", i%200, i, i, "core")
 			l.Errorf("Error trying to connect as leafnode to remote server %q (attempt %v): %v", "hub:7224", i, "lookup hub: no such host")
 			time.Sleep(time.Second / 4)
 		}
 		text, _ := said.all()
-		for _, part := range []string{"10.0.0.1:7223", "10.0.0.2:7223", "lookup hub", "refuses this one", "another secret", "authentication error", "Waiting for routing"} {
+		for _, part := range []string{"10.0.0.1:7223", "10.0.0.2:7223", "lookup hub", "leafnode handshake", "refuses this one", "another secret", "authentication error", "Waiting for routing"} {
 			n := 0
 			for line := range strings.Lines(text) {
 				if strings.Contains(line, part) && !strings.Contains(line, "level=DEBUG") {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -65,6 +66,9 @@ func ensure(ctx context.Context, nc *nats.Conn, domain string, want jetstream.St
 		if s, err = js.CreateStream(ctx, want); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			s, err = js.Stream(ctx, want.Name)
 		}
+	}
+	if refused := new(jetstream.APIError); errors.As(err, &refused) && strings.Contains(refused.Description, "insufficient storage") {
+		return nil, fmt.Errorf("natslink: stream %s: it reserves %d MiB on each server, and too few have that left: enlarge their disk or max_file_store: %w", want.Name, want.MaxBytes>>20, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("natslink: stream %s: %w", want.Name, err)

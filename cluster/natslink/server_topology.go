@@ -400,6 +400,10 @@ func (a *attachment) await(ctx context.Context, nc *nats.Conn, w *watcher, what 
 			if !nc.IsConnected() && w.last() != nil {
 				told = w.last()
 			}
+			explain := explain
+			if a.cfg.External != nil {
+				explain = explainExternal
+			}
 			return fmt.Errorf("natslink: %s: %w (%w)", what, explain(told), ctx.Err())
 		}
 	}
@@ -407,8 +411,7 @@ func (a *attachment) await(ctx context.Context, nc *nats.Conn, w *watcher, what 
 
 // explain adds what an operator can do about an error of a connection.
 func explain(err error) error {
-	text := err.Error()
-	for _, known := range []struct{ part, means string }{
+	return meant(err, []meaning{
 		{"certificate signed by unknown authority", "the other side has another secret or another cluster name"},
 		{"certificate is valid for core.", "the other side has another secret or another cluster name"},
 		{"unknown certificate authority", "the other side has another secret or another cluster name"},
@@ -417,8 +420,27 @@ func explain(err error) error {
 		{nats.ErrAuthorization.Error(), "the other side has another secret"},
 		{jetstream.ErrJetStreamNotEnabledForAccount.Error(), "JetStream is not enabled for our account there"},
 		{jetstream.ErrJetStreamNotEnabled.Error(), "JetStream is not enabled there, or has no leader now"},
-	} {
-		if strings.Contains(strings.ToLower(text), strings.ToLower(known.part)) {
+	})
+}
+
+// explainExternal is explain where the servers are the operator's own.
+func explainExternal(err error) error {
+	return meant(err, []meaning{
+		{"certificate signed by unknown authority", "the servers' certificates are of another authority (cluster.tls.ca)"},
+		{"bad certificate", "the servers refuse our certificate (cluster.tls)"},
+		{"certificate required", "the servers ask for a certificate (cluster.tls)"},
+		{nats.ErrAuthorization.Error(), "the servers refuse our credentials (cluster.nats.credentials)"},
+		{jetstream.ErrJetStreamNotEnabledForAccount.Error(), "JetStream is not enabled for our account there"},
+		{jetstream.ErrJetStreamNotEnabled.Error(), "JetStream is not enabled there, or has no leader now"},
+	})
+}
+
+type meaning struct{ part, means string }
+
+func meant(err error, all []meaning) error {
+	text := strings.ToLower(err.Error())
+	for _, known := range all {
+		if strings.Contains(text, strings.ToLower(known.part)) {
 			return fmt.Errorf("%s: %w", known.means, err)
 		}
 	}

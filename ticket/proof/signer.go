@@ -78,7 +78,7 @@ type Config struct {
 // Claims is what a proof says. Times are seconds since the Unix epoch.
 type Claims struct {
 	Issuer   string `json:"iss"`
-	Audience string `json:"aud"`  // the site, as the operator named it
+	Audience string `json:"aud"`  // the room's zone: the host of its first route, unless the operator names another
 	Subject  string `json:"sub"`  // the session: same for all its proofs, says nothing else
 	Room     string `json:"room"` // the room's ID
 	IssuedAt int64  `json:"iat"`
@@ -137,7 +137,7 @@ func New(cfg Config) (*Signer, error) {
 func (s *Signer) JWKS() []byte { return slices.Clone(s.jwks) }
 
 // Assertion returns the proof that the session of the ticket id is in the room, for the
-// site aud (1 to 256 bytes). It signs once per session and half minute, and answers from
+// zone aud (1 to 256 bytes). It signs once per session and half minute, and answers from
 // memory in between. The error, of kind Invalid, is about the arguments alone.
 func (s *Signer) Assertion(room anteroom.RoomID, aud string, id anteroom.ID, now time.Time) (string, error) {
 	if token, ok := s.cache.get(room, aud, id, now); ok {

@@ -25,7 +25,7 @@ var (
 	ErrSignature = errors.New("wrong signature")
 	// ErrIssuer: made by another issuer.
 	ErrIssuer = errors.New("of another issuer")
-	// ErrAudience: made for another site.
+	// ErrAudience: made for another zone.
 	ErrAudience = errors.New("made for another website")
 	// ErrExpired: past its expiry by more than Skew.
 	ErrExpired = errors.New("expired")
@@ -46,8 +46,8 @@ type Verifier struct {
 }
 
 // NewVerifier returns a verifier for the proofs of an issuer (empty means DefaultIssuer)
-// for one site. Jwks is the JWK set as the gateway publishes it; keys of other kinds than
-// Ed25519 are left out. Errors are of kind Invalid.
+// for one zone, which is the audience (see [Claims]). Jwks is the JWK set as the gateway publishes
+// it; keys of other kinds than Ed25519 are left out. Errors are of kind Invalid.
 func NewVerifier(jwks []byte, issuer, audience string) (*Verifier, error) {
 	issuer = cmp.Or(issuer, DefaultIssuer)
 	if audience == "" {
@@ -78,7 +78,7 @@ func NewVerifier(jwks []byte, issuer, audience string) (*Verifier, error) {
 }
 
 // Verify returns what a proof says, if it is good at now: signed with EdDSA by a key of
-// the set, of the issuer, for the site, and valid. The error, of kind Denied, wraps one
+// the set, of the issuer, for the zone, and valid. The error, of kind Denied, wraps one
 // of the errors above; answer such a request with 403.
 func (v *Verifier) Verify(token string, now time.Time) (Claims, error) {
 	c, err := v.verify(token, now)

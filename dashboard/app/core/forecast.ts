@@ -1,4 +1,4 @@
-import { clock, count, duration, near, number } from './format'
+import { clock, duration, near, number } from './format'
 import type { Room, Sample, Status } from './live'
 
 // A trend is taken over so many seconds, and needs that many to be one.

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import type { RoomPageProps } from '../core/page'
 import { callAsShown, patch, Problem, useAsk } from '../core/api'
 import { ago, count, duration, full, moment } from '../core/format'

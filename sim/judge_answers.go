@@ -63,7 +63,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.open(id, was.site, q.node, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
+			j.resume(id, was.site, q.node, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -141,6 +141,12 @@ func (j *judge) capHolds() {
 	if most == j.set.TotalActiveUsers && most > 0 {
 		n.OverActive = max(n.OverActive, float64(j.active)/float64(most)-1)
 	}
+}
+
+// resume has a session go on that was over.
+func (j *judge) resume(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
+	j.w.edges.resume(id)
+	j.open(id, site, node, accepted, last)
 }
 
 func (j *judge) open(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {

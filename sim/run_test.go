@@ -171,3 +171,18 @@ func TestHistogram(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsChangeWhileACoordinatorBegins: one whose first record is being written has the limits that are in force when it is.
+func TestLimitsChangeWhileACoordinatorBegins(t *testing.T) {
+	sc := Scenario{Name: "begins", Length: 6 * time.Minute, Drain: true, Settings: limits(100, 100, time.Minute),
+		Sites: []Site{{Name: "a", Share: 1}}, Arrivals: steady(6*time.Minute, 40),
+		Faults: Faults{SlowStore: 3 * time.Second, Deaths: []Death{{At: 2 * time.Minute, For: 5 * time.Second, What: "coordinator"}}}}
+	changed := sc.Settings
+	changed.TotalActiveUsers, changed.NewUsersPerMinute = 80, 120
+	sc.Changes = []Change{{At: 2*time.Minute + 7*time.Second, Settings: changed}}
+	for _, c := range mustRun(t, sc, 1, Options{}).Checks {
+		if c.Broken > 0 {
+			t.Errorf("%s: %s", c.Name, c.First)
+		}
+	}
+}

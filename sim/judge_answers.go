@@ -187,6 +187,10 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if p.habits&(clone|clones) != 0 && was.site != w.nodes[q.node].site && j.forgot[was.site] >= was.from {
 			alive = false
 		}
+		// A site that does not know the time lets sessions go on that are not renewed, and its next process ends them: their time is over.
+		if j.set.DisableSessionRenewal && w.now.Sub(was.from) >= j.set.SessionDuration {
+			alive = false
+		}
 		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !(was.calm && j.flows())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)

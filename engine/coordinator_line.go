@@ -113,7 +113,8 @@ func (l *line) waits(p *place, now tick) bool {
 	return p.flags&flagUnproven != 0 && l.late(l.laneOf(p.lane), now) && l.laneOf(p.lane).unproven[0].key.Add(newcomersTogether) < p.key
 }
 
-// goOn puts back in order the newcomers who have nobody to wait for any more: who was told to come back has done so, or is late.
+// goOn returns newcomers to the order when no visitor ahead of them has yet to come back: each of those has done so, or is late. Otherwise a
+// newcomer would stay parked until the waiting page is shown, and then hold up the next newcomer in turn.
 func (l *line) goOn(x *lane, now tick) {
 	if len(x.behind) == 0 || l.late(x, now) && x.unproven[0] == x.before {
 		return

@@ -1,6 +1,7 @@
 package anteroom
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"reflect"
@@ -265,9 +266,7 @@ func (r Room) WithDefaults() Room {
 	}
 	routes := make([]Route, len(r.Routes))
 	for i, rt := range r.Routes {
-		if rt.Path == "" {
-			rt.Path = "/"
-		}
+		rt.Path = cmp.Or(rt.Path, "/")
 		routes[i] = rt
 	}
 	r.Routes = routes
@@ -310,9 +309,7 @@ func (s Settings) SessionEnd(accepted Time) Time {
 // least 1, and never more than the limit in force, which may be an event's.
 func (s Settings) SlowestPace() float64 {
 	limit, floor := float64(s.NewUsersPerMinute), float64(s.ProtectFloor)
-	if floor == 0 {
-		floor = limit / 10
-	}
+	floor = cmp.Or(floor, limit/10)
 	return min(limit, max(1, floor))
 }
 

@@ -1,6 +1,7 @@
 package anteroom
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -81,9 +82,7 @@ func (w Webhook) WithDefaults() Webhook {
 	orElse(&w.LongerThan, DefaultLongerThan)
 	orElse(&w.MinutesBefore, DefaultMinutesBefore)
 	orElse(&w.SaturatedMinutes, DefaultSaturatedMinutes)
-	if w.Format == "" {
-		w.Format = FormatJSON
-	}
+	w.Format = cmp.Or(w.Format, FormatJSON)
 	return w
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -129,22 +130,15 @@ func (v Value) Object() (Object, error) {
 	if v.raw.Kind() != jsontext.KindBeginObject {
 		return o, v.is("an object")
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(v.raw))
-	d.ReadToken()
-	for d.PeekKind() != jsontext.KindEndObject {
-		if len(o.members) == maxBodyMembers {
-			return o, v.Fault(strings.TrimSpace(v.subject()+" has too many members"), fmt.Sprintf("at most %d", maxBodyMembers))
-		}
-		name, err := d.ReadToken()
-		if err != nil {
-			return o, syntaxFault(err)
-		}
-		key := name.String()
-		raw, err := d.ReadValue()
-		if err != nil {
-			return o, syntaxFault(err)
-		}
-		o.members[key] = Value{path: o.at(key), raw: raw.Clone()}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(v.raw, &members); err != nil {
+		return o, syntaxFault(err)
+	}
+	if len(members) > maxBodyMembers {
+		return o, v.Fault(strings.TrimSpace(v.subject()+" has too many members"), fmt.Sprintf("at most %d", maxBodyMembers))
+	}
+	for name, raw := range members {
+		o.members[name] = Value{path: o.at(name), raw: raw}
 	}
 	return o, nil
 }
@@ -193,18 +187,16 @@ func (v Value) Array(most int) ([]Value, error) {
 	if v.raw.Kind() != jsontext.KindBeginArray {
 		return nil, v.is("a list")
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(v.raw))
-	d.ReadToken()
+	var values []jsontext.Value
+	if err := json.Unmarshal(v.raw, &values); err != nil {
+		return nil, syntaxFault(err)
+	}
+	if len(values) > most {
+		return nil, v.Fault(strings.TrimSpace(v.subject()+" has too many values"), fmt.Sprintf("at most %d", most))
+	}
 	var out []Value
-	for d.PeekKind() != jsontext.KindEndArray {
-		if len(out) == most {
-			return nil, v.Fault(strings.TrimSpace(v.subject()+" has too many values"), fmt.Sprintf("at most %d", most))
-		}
-		raw, err := d.ReadValue()
-		if err != nil {
-			return nil, syntaxFault(err)
-		}
-		out = append(out, Value{path: fmt.Sprintf("%s[%d]", v.path, len(out)), raw: raw.Clone()})
+	for i, raw := range values {
+		out = append(out, Value{path: fmt.Sprintf("%s[%d]", v.path, i), raw: raw})
 	}
 	return out, nil
 }

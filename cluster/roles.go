@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,11 +197,9 @@ func NewRoles(cfg RolesConfig) (*Roles, error) {
 	}
 	cfg.Roles = slices.Compact(slices.Sorted(slices.Values(cfg.Roles)))
 	cfg.Self.Hosts = len(cfg.Roles) > 0
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	r := &Roles{cfg: cfg, log: cfg.Log, wake: make(chan struct{}, 1), kick: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		members: map[string]Member{}, roles: map[string]holding{}, held: map[string]uint64{}, shunned: map[string]time.Time{}, inherits: map[string]*heritage{}}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
 	return r, nil
 }
 
@@ -311,13 +310,11 @@ func (r *Roles) Run(ctx context.Context) error {
 		for _, role := range r.inherited() {
 			all.Go(func() { r.prepare(inner, role) })
 		}
-		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-inner.Done():
 		case <-r.wake:
-		case <-timer.C:
+		case <-time.After(time.Until(next)):
 		}
-		timer.Stop()
 		if inner.Err() != nil {
 			break
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -516,9 +517,7 @@ func (l *loader) translate(path string) string {
 	if j > 0 {
 		return fmt.Sprintf("%s.additional_routes[%d]%s", room, j-1, rest)
 	}
-	if rest == "" {
-		rest = ".host"
-	}
+	rest = cmp.Or(rest, ".host")
 	return room + rest
 }
 

@@ -45,9 +45,9 @@ func content(doc *yaml.Node) *yaml.Node {
 func compare(path string, a, b *yaml.Node, out *[]Difference) {
 	switch {
 	case a != nil && b != nil && a.Kind == b.Kind && a.Kind == yaml.MappingNode:
-		compareMembers(path, keys(a), keys(b), out, func(key string) string { return strings.TrimPrefix(path+"."+key, ".") })
+		compareMembers(keys(a), keys(b), out, func(key string) string { return strings.TrimPrefix(path+"."+key, ".") })
 	case a != nil && b != nil && sections(a) && sections(b):
-		compareMembers(path, labels(a), labels(b), out, func(label string) string { return path + "[" + label + "]" })
+		compareMembers(labels(a), labels(b), out, func(label string) string { return path + "[" + label + "]" })
 	case a == nil || b == nil || oneLine(a) != oneLine(b) && !(a.LineComment == isDefault && b.LineComment == isDefault):
 		*out = append(*out, Difference{Key: path, Old: described(a), New: described(b)})
 	}
@@ -59,7 +59,7 @@ type member struct {
 	value *yaml.Node
 }
 
-func compareMembers(path string, a, b []member, out *[]Difference, at func(name string) string) {
+func compareMembers(a, b []member, out *[]Difference, at func(name string) string) {
 	for _, m := range a {
 		i := slices.IndexFunc(b, func(o member) bool { return o.name == m.name })
 		if i < 0 {

@@ -1,10 +1,14 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/textproto"
 	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom/gateway/h1"
 )
 
 // pass takes the request to the origin and the answer back. [h1.Transport] sends requests that it knows from the
@@ -152,12 +156,44 @@ func (x *exchange) copy(res *http.Response) {
 		}
 		switch {
 		case err == nil:
+			if !live && x.relay(res.Body) {
+				return
+			}
 		case err == io.EOF:
 			res.Body.Close()
 			return
 		default:
 			res.Body.Close()
 			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// relay passes the rest of a body on in the kernel, if that can be: otherwise it is still to be read.
+func (x *exchange) relay(body io.ReadCloser) bool {
+	r := h1.RelayOf(x.w, body)
+	if r == nil {
+		return false
+	}
+	defer r.End()
+	for {
+		err := r.Take()
+		if err == errors.ErrUnsupported {
+			return false
+		}
+		left, bad := r.Send(0)
+		for left > 0 && bad == nil {
+			x.out.limit.until(time.Now().Add(x.out.time))
+			left, bad = r.Send(copyBuffer)
+			x.out.limit.lift()
+		}
+		switch {
+		case bad != nil, err != nil && err != io.EOF:
+			body.Close()
+			panic(http.ErrAbortHandler)
+		case err == io.EOF:
+			body.Close()
+			return true
 		}
 	}
 }

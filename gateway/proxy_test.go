@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -234,29 +236,110 @@ func TestStalledBody(t *testing.T) {
 	}
 }
 
-// TestStalledVisitor: who stops reading is cut off, and the origin's answer with it.
+// TestStalledVisitor: who stops reading is cut off, and the origin's answer with it, however it says where it ends.
 func TestStalledVisitor(t *testing.T) {
-	gone := make(chan struct{})
-	w := newWorld(t, admit, withConfig(func(c *Config) { c.Timeouts.Write = 50 * time.Millisecond }),
-		withOrigin(func(rw http.ResponseWriter, r *http.Request) {
-			defer close(gone)
-			part := make([]byte, 1<<20)
-			for {
-				if _, err := rw.Write(part); err != nil {
-					return
-				}
+	for _, length := range []string{"", "1000000000"} {
+		t.Run("length "+length, func(t *testing.T) {
+			gone := make(chan struct{})
+			w := newWorld(t, admit, withConfig(func(c *Config) { c.Timeouts.Write = 50 * time.Millisecond }),
+				withOrigin(func(rw http.ResponseWriter, r *http.Request) {
+					defer close(gone)
+					if length != "" {
+						rw.Header().Set("Content-Length", length)
+					}
+					part := make([]byte, 1<<20)
+					for {
+						if _, err := rw.Write(part); err != nil {
+							return
+						}
+					}
+				}))
+			c, err := net.Dial("tcp", w.addr())
+			if err != nil {
+				t.Fatal(err)
 			}
-		}))
+			defer c.Close()
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: shop.example.com\r\n\r\n")
+			select {
+			case <-gone:
+			case <-time.After(5 * time.Second):
+				t.Error("the origin is still writing")
+			}
+		})
+	}
+}
+
+// TestLargeAnswers: large bodies of a known length arrive byte for byte, also when the origin and the visitor take turns waiting for
+// each other; one that the origin cuts short does not look whole.
+func TestLargeAnswers(t *testing.T) {
+	const size = 3 << 20
+	body := make([]byte, size)
+	for i := range body {
+		body[i] = byte(i * i >> 7)
+	}
+	more := make(chan int) // how much the origin writes next; negative: it breaks off
+	w := newWorld(t, admit, withOrigin(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Length", strconv.Itoa(size))
+		if r.Method == http.MethodHead {
+			return
+		}
+		for at := 0; at < size; {
+			n := <-more
+			if n < 0 {
+				panic(http.ErrAbortHandler)
+			}
+			end := min(at+n, size)
+			rw.Write(body[at:end])
+			http.NewResponseController(rw).Flush()
+			at = end
+		}
+	}))
 	c, err := net.Dial("tcp", w.addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	io.WriteString(c, "GET / HTTP/1.1\r\nHost: shop.example.com\r\n\r\n")
-	select {
-	case <-gone:
-	case <-time.After(5 * time.Second):
-		t.Error("the origin is still writing")
+	in := bufio.NewReader(c)
+	get := func(method string) *http.Response {
+		t.Helper()
+		io.WriteString(c, method+" / HTTP/1.1\r\nHost: shop.example.com\r\n\r\n")
+		res, err := http.ReadResponse(in, &http.Request{Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	const kept = 8 << 10 // what the way may keep back until more comes
+	for _, step := range []int{size, 10_000, 50_000, 700_000} {
+		go func() { more <- step }()
+		res := get("GET")
+		got := make([]byte, size)
+		for at, sent := 0, step; at < size; {
+			end := size
+			if sent < size {
+				end = sent - kept
+			}
+			if _, err := io.ReadFull(res.Body, got[at:end]); err != nil {
+				t.Fatalf("step %d, at %d: %v", step, at, err)
+			}
+			if at = end; at < size {
+				more <- step // only now that the visitor has what came before
+				sent += step
+			}
+		}
+		if n, err := res.Body.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("step %d: %d bytes more, %v", step, n, err)
+		}
+		if !bytes.Equal(got, body) {
+			t.Errorf("step %d: other bytes came", step)
+		}
+	}
+	if res := get("HEAD"); res.ContentLength != size {
+		t.Errorf("HEAD: %d bytes", res.ContentLength)
+	}
+	go func() { more <- 1_000_000; more <- -1 }()
+	if n, err := io.Copy(io.Discard, get("GET").Body); n >= size || err == nil {
+		t.Errorf("cut short: %d bytes, %v", n, err)
 	}
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	"time"
 )
 
-const forwardedFor = "X-Forwarded-For: "
-
 // paced is how long requests took that were sent at a rate, and what the server needed for one.
 type paced struct {
 	usage
@@ -23,8 +20,7 @@ type paced struct {
 }
 
 // pace sends n requests at so many a second, on the clients in turn, whatever the answers take: each counts from the moment at
-// which it was due where the answer before it on its connection came later than that. Requests with forwardedFor come from
-// another address each.
+// which it was due where the answer before it on its connection came later than that.
 func (r role) pace(b *testing.B, clients []client, rate, n int) (p paced) {
 	b.Helper()
 	before := r.ask()
@@ -36,18 +32,12 @@ func (r role) pace(b *testing.B, clients []client, rate, n int) (p paced) {
 		all.Go(func() {
 			v, wait, shown := &clients[i], time.NewTimer(0), 0
 			defer wait.Stop()
-			_, address, others := bytes.Cut(v.message, []byte(forwardedFor))
 			for k := i; k < n; k += len(clients) {
 				from := began.Add(time.Duration(k) * time.Second / time.Duration(rate))
 				if ahead := time.Until(from); ahead > 0 {
 					wait.Reset(ahead)
 					<-wait.C
 					from = time.Now()
-				}
-				if others {
-					for j := range 4 {
-						strconv.AppendInt(address[4*j:4*j], 100+rand.Int64N(100), 10)
-					}
 				}
 				page, err := v.roundTrip()
 				if err != nil {
@@ -72,7 +62,7 @@ func (r role) pace(b *testing.B, clients []client, rate, n int) (p paced) {
 
 // roundTrip sends the request and reads the answer, with less work than net/http's client. It reports whether the answer is the waiting page.
 func (v *client) roundTrip() (page bool, err error) {
-	if _, err := v.Write(v.message); err != nil {
+	if _, err := v.Write(v.says()); err != nil {
 		return false, err
 	}
 	length := -1
@@ -138,7 +128,7 @@ func BenchmarkNewVisitors(b *testing.B) {
 			}
 			known := startRole(b, played)
 			fresh := known
-			fresh.cookies, fresh.headers = nil, forwardedFor+"100.100.100.100\r\n"
+			fresh.cookies, fresh.headers = nil, someAddress
 			of, news := known.clients(b, 256), fresh.clients(b, 256)
 			disk := syncs(b, dir)
 			known.pace(b, of, c.rate, c.rate/2) // warm up, all of them: a connection without a request is soon closed

@@ -135,3 +135,27 @@ func BenchmarkQueued(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkNewcomers reports the processor time of a request that joins the queue beside that of a check-in, in alternating rounds at one
+// server: new/poll (budget: 1.2). With a disk, its place is recorded by a journal there. There are fewer new visitors than may have a place
+// before they come back.
+func BenchmarkNewcomers(b *testing.B) {
+	for kind, headers := range map[string]string{"page": "", "json": "Accept: application/json\r\n"} {
+		for _, where := range []string{"memory", "disk"} {
+			b.Run(kind+"-"+where, func(b *testing.B) {
+				played := "queued"
+				if where == "disk" {
+					played += " " + b.TempDir()
+				}
+				poll := startRole(b, played)
+				poll.headers = headers
+				fresh := poll
+				fresh.cookies, fresh.headers = nil, headers+someAddress
+				for b.Loop() {
+					m := rounds(b, 3200, 64, map[string]role{"poll": poll, "new": fresh})
+					m.ratio(b, "new/poll", "poll", "new")
+				}
+			})
+		}
+	}
+}

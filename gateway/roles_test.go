@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,7 +110,7 @@ func rolePlayed(name, argument string) (server, []string) {
 		rooms, _ := strconv.Atoi(n)
 		return roleRooms(origin, rooms)
 	case "queued":
-		return roleQueued(room)
+		return roleQueued(argument, room)
 	case "newcomers", "joining":
 		dir, origin, _ := strings.Cut(argument, " ")
 		return roleNewcomers(dir, origin, room)
@@ -205,9 +206,18 @@ func roleRooms(origin string, many int) (server, []string) {
 
 // roleQueued is that gateway with 20,000 people in line and a check-in due for every cookie,
 // however often it is sent: each opens a ticket, counts, and seals a new one.
-func roleQueued(room anteroom.Room) (server, []string) {
+func roleQueued(dir string, room anteroom.Room) (server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 1, 1, time.Hour
-	g, n := roleNode("127.0.0.1:9", false, room) // nobody gets to the origin
+	link := cluster.Link(memlink.New())
+	if dir != "" {
+		var err error
+		if link, err = natslink.Open(natslink.Config{Dir: dir}); err != nil {
+			panic(err)
+		}
+	}
+	cfg := roleConfig("127.0.0.1:9") // nobody gets to the origin
+	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	g, n := roleNodeAt(link, cfg, room)
 	rm, door, now := g.live.Load().rooms[0], n.Room(room.ID), n.Now()
 	door.Decide(context.Background(), anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: ticket.NewID()}})
 	var cookies []string
@@ -405,12 +415,25 @@ func (r role) client(b *testing.B, i int) client {
 	return v
 }
 
+// someAddress is a header of a role whose requests come from another address each.
+const someAddress = "X-Forwarded-For: 100.100.100.100\r\n"
+
+// says is the request.
+func (v *client) says() []byte {
+	if _, address, others := bytes.Cut(v.message, []byte("X-Forwarded-For: ")); others {
+		for j := range 4 {
+			strconv.AppendInt(address[4*j:4*j], 100+rand.Int64N(100), 10)
+		}
+	}
+	return v.message
+}
+
 // send sends the request and reads the head of the answer.
 func (v *client) send() (*http.Response, error) {
 	if v.secure != nil {
 		return v.secure.RoundTrip(v.request)
 	}
-	if _, err := v.Write(v.message); err != nil {
+	if _, err := v.Write(v.says()); err != nil {
 		return nil, err
 	}
 	return http.ReadResponse(v.in, nil)

@@ -22,6 +22,7 @@ func TestOverNetHTTP(t *testing.T) {
 		"HopByHopHeadersOfTheOrigin":       TestHopByHopHeadersOfTheOrigin,
 		"HostOfTheOrigin":                  TestHostOfTheOrigin,
 		"IllegalHTTP2":                     TestIllegalHTTP2,
+		"LargeAnswers":                     TestLargeAnswers,
 		"NextOrigin":                       TestNextOrigin,
 		"OriginCommand":                    TestOriginCommand,
 		"OriginFailures":                   TestOriginFailures,

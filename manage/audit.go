@@ -7,7 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -228,20 +229,10 @@ func (m *Manager) VerifyAudit(ctx context.Context, by Caller) (records int, head
 // changesOf compares two documents, either of which may be nil.
 func changesOf(before, after any) (changes []FieldChange, omitted int) {
 	old, now := fieldsOf(before), fieldsOf(after)
-	names := map[string]bool{}
-	for n := range old {
-		names[n] = true
-	}
-	for n := range now {
-		names[n] = true
-	}
-	sorted := make([]string, 0, len(names))
-	for n := range names {
-		if old[n] != now[n] {
-			sorted = append(sorted, n)
-		}
-	}
-	sort.Strings(sorted)
+	all := maps.Clone(old)
+	maps.Copy(all, now)
+	maps.DeleteFunc(all, func(n, _ string) bool { return old[n] == now[n] })
+	sorted := slices.Sorted(maps.Keys(all))
 	size := 0
 	for i, n := range sorted {
 		c := FieldChange{Field: n, Before: shown(n, old[n]), After: shown(n, now[n])}

@@ -363,16 +363,8 @@ func (t *tx) restore(b backup, out *Restored) error {
 	t.pages = pages
 	t.done = append(t.done, func() {
 		t.m.index = indexOf(t.next)
-		for _, r := range t.old.rooms {
-			if !r.File {
-				t.m.countPages(r, -1)
-			}
-		}
-		for _, r := range t.next.rooms {
-			if !r.File {
-				t.m.countPages(r, 1)
-			}
-		}
+		t.m.countPagesOf(t.old, -1)
+		t.m.countPagesOf(t.next, 1)
 	})
 	out.Zones, out.Rooms, out.Lists, out.Tokens = 0, 0, len(next.lists), len(next.tokens)
 	for key := range all {

@@ -50,9 +50,7 @@ type custom struct {
 // nil, is taken from it; so are pages that somebody has, by their texts.
 func compile(r anteroom.Room, before *Served, lists *rules.Lists, known map[string]*custom) (*Served, error) {
 	one := &Served{Room: r, lists: lists}
-	if before == nil {
-		before = &Served{}
-	}
+	before = cmp.Or(before, &Served{})
 	var faults anteroom.Faults
 	here := map[string]*custom{}
 	for _, c := range before.pages {

@@ -10,12 +10,15 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-func (r *Served) event(id anteroom.EventID) (int, error) {
-	i := slices.IndexFunc(r.Events, func(e anteroom.Event) bool { return e.ID == id })
-	if i < 0 {
-		return i, notFound("event", string(id))
+// ownEvent returns a room that the API may change, and the place of one of its events.
+func (t *tx) ownEvent(zone anteroom.ZoneID, room anteroom.RoomID, id anteroom.EventID) (r *Served, i int, err error) {
+	if r, err = t.own(zone, room); err != nil {
+		return nil, -1, err
 	}
-	return i, nil
+	if i = slices.IndexFunc(r.Events, func(e anteroom.Event) bool { return e.ID == id }); i < 0 {
+		err = notFound("event", string(id))
+	}
+	return r, i, err
 }
 
 // checkEvent returns the faults of a room's event, alone and beside the others.
@@ -67,11 +70,7 @@ func (m *Manager) CreateEvent(ctx context.Context, by Caller, zone anteroom.Zone
 // rescheduled after it has begun gets a new seed, because the old one is public.
 func (m *Manager) ChangeEvent(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, id anteroom.EventID, fn func(*anteroom.Event) error) (changed anteroom.Event, err error) {
 	err = m.change(ctx, by, func(t *tx) error {
-		old, err := t.own(zone, room)
-		if err != nil {
-			return err
-		}
-		i, err := old.event(id)
+		old, i, err := t.ownEvent(zone, room, id)
 		if err != nil {
 			return err
 		}
@@ -103,11 +102,7 @@ func (m *Manager) ChangeEvent(ctx context.Context, by Caller, zone anteroom.Zone
 // DeleteEvent deletes an event.
 func (m *Manager) DeleteEvent(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, id anteroom.EventID) error {
 	return m.change(ctx, by, func(t *tx) error {
-		old, err := t.own(zone, room)
-		if err != nil {
-			return err
-		}
-		i, err := old.event(id)
+		old, i, err := t.ownEvent(zone, room, id)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package manage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -160,9 +161,7 @@ func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.Zo
 			return err
 		}
 		spec := spec
-		if spec.Uses == 0 {
-			spec.Uses = 1
-		}
+		spec.Uses = cmp.Or(spec.Uses, 1)
 		if spec.ExpiresOn.IsZero() {
 			spec.ExpiresOn = t.now.Add(defaultInviteLife)
 			if o, ok := spec.occurrence(r, t.now); ok && o.End.After(spec.ExpiresOn) {
@@ -191,10 +190,7 @@ func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.Zo
 		t.note("invites.create", made.ID, made.Name, nil, made)
 		return t.put(invitesPrefix+made.ID, invitesDocument{t.header(), *one})
 	})
-	if err != nil {
-		return Invites{}, nil, err
-	}
-	return made, codes, nil
+	return made, codes, err
 }
 
 func newCodes(n int) (codes []string, hashes []byte, err error) {

@@ -40,19 +40,12 @@ func (m *Manager) List(by Caller, id anteroom.ListID) (anteroom.List, error) {
 }
 
 func (s *State) list(id anteroom.ListID) (*storedList, error) {
-	i := slices.IndexFunc(s.lists, func(l *storedList) bool { return l.ID == id })
-	if i < 0 {
-		return nil, notFound("list", string(id))
-	}
-	return s.lists[i], nil
+	return find(s.lists, "list", string(id))
 }
 
 // CreateList makes a list. IDs and times are given by us.
 func (m *Manager) CreateList(ctx context.Context, by Caller, list anteroom.List) (made anteroom.List, err error) {
-	if err := by.need(Edit, "", ""); err != nil {
-		return made, err
-	}
-	err = m.change(ctx, by, func(t *tx) error {
+	err = m.changeAll(ctx, by, Edit, func(t *tx) error {
 		if len(t.old.lists) >= rules.MaxLists {
 			return anteroom.Errorf(anteroom.Invalid, "there are already %d lists, the maximum", len(t.old.lists))
 		}
@@ -67,10 +60,7 @@ func (m *Manager) CreateList(ctx context.Context, by Caller, list anteroom.List)
 // ChangeList changes a list. An item without an ID is new. What fn does to the ID, the kind
 // and the times is ignored; a name that rules use can only be changed with them.
 func (m *Manager) ChangeList(ctx context.Context, by Caller, id anteroom.ListID, fn func(*anteroom.List) error) (changed anteroom.List, err error) {
-	if err := by.need(Edit, "", ""); err != nil {
-		return changed, err
-	}
-	err = m.change(ctx, by, func(t *tx) error {
+	err = m.changeAll(ctx, by, Edit, func(t *tx) error {
 		old, err := t.old.list(id)
 		if err != nil {
 			return err
@@ -97,10 +87,7 @@ func (m *Manager) ChangeList(ctx context.Context, by Caller, id anteroom.ListID,
 
 // DeleteList deletes a list that no room uses.
 func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID) error {
-	if err := by.need(Edit, "", ""); err != nil {
-		return err
-	}
-	return m.change(ctx, by, func(t *tx) error {
+	return m.changeAll(ctx, by, Edit, func(t *tx) error {
 		old, err := t.old.list(id)
 		if err != nil {
 			return err
@@ -171,11 +158,7 @@ func (t *tx) setList(operation string, before, after *storedList, shown *anteroo
 		return err
 	}
 	t.next.lists = put(t.next.lists, after, func(o *storedList) bool { return o.ID == l.ID })
-	var old any
-	if before != nil {
-		old = before.List
-	}
-	t.note(operation, string(l.ID), l.Name, old, *l)
+	t.note(operation, string(l.ID), l.Name, before, after)
 	*shown = *l
 	if err := t.put(listPrefix+string(l.ID), listDocument{t.header(), after.made, *l}); err != nil {
 		return err

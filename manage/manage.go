@@ -16,6 +16,7 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -203,12 +204,10 @@ func Open(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Link == nil {
 		return nil, errors.New("manage: Config.Link is missing")
 	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	m := &Manager{cfg: cfg, log: cfg.Log, changing: make(chan struct{}, 1), alone: cfg.Link.Health().Alone, spares: map[string]spare{}}
 	for i := range m.redeeming {
 		m.redeeming[i] = make(chan struct{}, 1)
-	}
-	if m.log == nil {
-		m.log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Now == nil {
 		m.cfg.Now = time.Now

@@ -64,14 +64,11 @@ func (m *Manager) Zone(by Caller, id anteroom.ZoneID) (anteroom.Zone, error) {
 
 // CreateZone makes a zone for a host name, or for "*".
 func (m *Manager) CreateZone(ctx context.Context, by Caller, name string) (made anteroom.Zone, err error) {
-	if err := by.need(Edit, "", ""); err != nil {
-		return made, err
-	}
-	host, err := zoneName(name)
-	if err != nil {
-		return made, err
-	}
-	err = m.change(ctx, by, func(t *tx) error {
+	err = m.changeAll(ctx, by, Edit, func(t *tx) error {
+		host, err := zoneName(name)
+		if err != nil {
+			return err
+		}
 		if _, taken := t.old.ZoneNamed(host); taken {
 			return anteroom.Faults{{Path: "name", Problem: fmt.Sprintf("the zone %.80q exists already", host)}}.Err()
 		}
@@ -102,11 +99,7 @@ func (t *tx) setZone(operation string, before, after *storedZone) error {
 	t.next.setZone(after)
 	if operation != "" {
 		t.entry.Zone = after.ID
-		var old any
-		if before != nil {
-			old = before.Zone
-		}
-		t.note(operation, string(after.ID), after.Name, old, after.Zone)
+		t.note(operation, string(after.ID), after.Name, before, after)
 	}
 	return t.put(zonePrefix+string(after.ID), zoneDocument{t.header(), after.made, after.Zone})
 }

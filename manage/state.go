@@ -328,6 +328,16 @@ func (l *storedList) birth() (made uint64, id string)    { return l.made, string
 func (t *token) birth() (made uint64, id string)         { return t.Made, string(t.ID) }
 func (w *storedWebhook) birth() (made uint64, id string) { return w.Made, string(w.Webhook.ID) }
 
+// find returns the one with an id.
+func find[T kept](all []T, what, id string) (one T, err error) {
+	for _, one := range all {
+		if _, own := one.birth(); own == id {
+			return one, nil
+		}
+	}
+	return one, notFound(what, id)
+}
+
 // byBirth is the order of creation.
 func byBirth[T kept](a, b T) int {
 	madeA, idA := a.birth()

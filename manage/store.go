@@ -76,6 +76,14 @@ func (m *Manager) change(ctx context.Context, by Caller, fn func(t *tx) error) e
 	return m.changeWithin(ctx, storeTime, by, fn)
 }
 
+// changeAll is change for what needs a permission for everything.
+func (m *Manager) changeAll(ctx context.Context, by Caller, may Permission, fn func(t *tx) error) error {
+	if err := by.need(may, "", ""); err != nil {
+		return err
+	}
+	return m.change(ctx, by, fn)
+}
+
 func (m *Manager) changeWithin(ctx context.Context, limit time.Duration, by Caller, fn func(t *tx) error) error {
 	if m.cfg.Edge {
 		return errOfCores
@@ -538,44 +546,35 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 		case key == accountKey, strings.HasPrefix(key, pagePrefix):
 		case strings.HasPrefix(key, zonePrefix):
 			var d zoneDocument
-			if err := decode(key, data, &d); err != nil {
-				return nil, nil, err
-			}
+			err = decode(key, data, &d)
 			s.zones = append(s.zones, &storedZone{Zone: d.Zone, made: d.Made, stored: true})
 		case strings.HasPrefix(key, roomPrefix):
 			rooms = append(rooms, key)
 		case strings.HasPrefix(key, heldPrefix):
 			var d heldDocument
-			if err := decode(key, data, &d); err != nil {
-				return nil, nil, err
-			}
+			err = decode(key, data, &d)
 			s.held[anteroom.RoomID(strings.TrimPrefix(key, heldPrefix))] = d.Controls
 		case strings.HasPrefix(key, listPrefix):
 			var d listDocument
-			if err := decode(key, data, &d); err != nil {
-				return nil, nil, err
-			}
+			err = decode(key, data, &d)
 			s.lists = append(s.lists, &storedList{List: d.List, made: d.Made})
 		case strings.HasPrefix(key, tokenPrefix):
 			var d tokenDocument
-			if err := decode(key, data, &d); err != nil {
-				return nil, nil, err
-			}
+			err = decode(key, data, &d)
 			tokens = append(tokens, &d.token)
 		case strings.HasPrefix(key, webhookPrefix):
-			one, err := readWebhook(key, data)
-			if err != nil {
-				return nil, nil, err
-			}
+			var one *storedWebhook
+			one, err = readWebhook(key, data)
 			s.hooks = append(s.hooks, one)
 		case strings.HasPrefix(key, invitesPrefix):
-			one, err := readInvites(key, data)
-			if err != nil {
-				return nil, nil, err
-			}
+			var one *storedInvites
+			one, err = readInvites(key, data)
 			s.invites = append(s.invites, one)
 		default:
-			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is none that this program knows: it was written by another Anteroom, start that one, or restore a backup; %s", key, wayBack)
+			err = anteroom.Errorf(anteroom.Unavailable, "the stored document %s is none that this program knows: it was written by another Anteroom, start that one, or restore a backup; %s", key, wayBack)
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 	}
 	slices.SortFunc(s.lists, byBirth)
@@ -625,9 +624,13 @@ type pageUse struct {
 
 func (m *Manager) countAllPages(s *State) {
 	m.pages, m.custom = map[string]pageUse{}, map[string]*custom{}
+	m.countPagesOf(s, 1)
+}
+
+func (m *Manager) countPagesOf(s *State, by int) {
 	for _, r := range s.rooms {
 		if !r.File {
-			m.countPages(r, 1)
+			m.countPages(r, by)
 		}
 	}
 }
@@ -674,11 +677,7 @@ func (m *Manager) dropPages(ctx context.Context) {
 		}
 		if !m.alone {
 			m.spareOne(ctx, key)
-			delete(m.pages, key)
-			delete(m.custom, use.page.html)
-			continue
-		}
-		if err := m.cfg.Link.Delete(ctx, key); err != nil {
+		} else if err := m.cfg.Link.Delete(ctx, key); err != nil {
 			m.log.Warn("an unused custom page could not be deleted before the next start", "error", err)
 			return
 		}

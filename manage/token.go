@@ -379,30 +379,16 @@ func (m *Manager) createToken(ctx context.Context, by Caller, spec TokenSpec, on
 		made = m.shown(one)
 		return t.setToken("token.create", nil, one)
 	})
-	if err != nil {
-		return Token{}, "", err
-	}
-	return made, text, nil
+	return made, text, err
 }
 
 func (t *tx) setToken(operation string, before, after *token) error {
 	t.next.setTokens(put(t.next.tokens, after, func(o *token) bool { return o.ID == after.ID }))
-	var old any
-	if before != nil {
-		old = *before
-	}
-	t.note(operation, string(after.ID), after.Name, old, *after)
+	t.note(operation, string(after.ID), after.Name, before, after)
 	return t.put(tokenPrefix+string(after.ID), tokenDocument{t.header(), *after})
 }
 
-func (s *State) token(id TokenID) (*token, error) {
-	for _, t := range s.tokens {
-		if t.ID == id {
-			return t, nil
-		}
-	}
-	return nil, notFound("token", string(id))
-}
+func (s *State) token(id TokenID) (*token, error) { return find(s.tokens, "token", string(id)) }
 
 // RotateToken gives a token a new secret. The previous one stays valid for the overlap, up to MaxTokenOverlap; zero
 // ends it now.
@@ -428,18 +414,12 @@ func (m *Manager) RotateToken(ctx context.Context, by Caller, id TokenID, overla
 		made = m.shown(&one)
 		return t.setToken("token.rotate", old, &one)
 	})
-	if err != nil {
-		return Token{}, "", err
-	}
-	return made, text, nil
+	return made, text, err
 }
 
 // DeleteToken deletes a token. It is invalid immediately.
 func (m *Manager) DeleteToken(ctx context.Context, by Caller, id TokenID) error {
-	if err := by.need(Admin, "", ""); err != nil {
-		return err
-	}
-	return m.change(ctx, by, func(t *tx) error {
+	return m.changeAll(ctx, by, Admin, func(t *tx) error {
 		old, err := t.old.token(id)
 		if err != nil {
 			return err

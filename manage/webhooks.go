@@ -103,11 +103,7 @@ func (by Caller) oversee(zone anteroom.ZoneID, room anteroom.RoomID) error {
 }
 
 func (s *State) webhook(id anteroom.WebhookID) (*storedWebhook, error) {
-	i := slices.IndexFunc(s.hooks, func(w *storedWebhook) bool { return w.Webhook.ID == id })
-	if i < 0 {
-		return nil, notFound("webhook", string(id))
-	}
-	return s.hooks[i], nil
+	return find(s.hooks, "webhook", string(id))
 }
 
 // HasWebhook reports whether there is such a webhook, disabled ones included.
@@ -211,10 +207,7 @@ func (m *Manager) CreateWebhook(ctx context.Context, by Caller, w anteroom.Webho
 		made = m.shownWebhook(one)
 		return nil
 	})
-	if err != nil {
-		return ShownWebhook{}, "", err
-	}
-	return made, text, nil
+	return made, text, err
 }
 
 // freshSecret puts a new secret before that of now, which signs for the overlap, too.
@@ -255,10 +248,7 @@ func (m *Manager) ChangeWebhook(ctx context.Context, by Caller, id anteroom.Webh
 		changed = m.shownWebhook(&one)
 		return nil
 	})
-	if err != nil {
-		return ShownWebhook{}, err
-	}
-	return changed, nil
+	return changed, err
 }
 
 // RotateWebhook gives a webhook a new secret. Until the overlap ends, at most MaxWebhookOverlap, both secrets sign;
@@ -281,10 +271,7 @@ func (m *Manager) RotateWebhook(ctx context.Context, by Caller, id anteroom.Webh
 		made = m.shownWebhook(&one)
 		return t.putWebhook("webhook.rotate", old, &one)
 	})
-	if err != nil {
-		return ShownWebhook{}, "", err
-	}
-	return made, text, nil
+	return made, text, err
 }
 
 // DeleteWebhook deletes a webhook. What it was to be told and has not been is dropped.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -98,9 +99,6 @@ func (x *member) announce(ctx context.Context, may, mayNot func()) {
 		if err == nil {
 			wait = claimAgain // the hub may be put in the place of another
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		walltime.Sleep(ctx, wait)
 	}
 }

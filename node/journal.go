@@ -15,6 +15,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/internal/wire"
 )
 
@@ -23,7 +24,6 @@ import (
 const (
 	recordVersion = 1
 	headBytes     = 1 + 8 + 16 + 8
-	eventBytes    = 1 + 1 + 16 + 8 + 8
 
 	entryRoom  = 0xF0 // 16 bytes of room id follow; zeros: the process has ended in order
 	entryStart = 0xF1 // 8 bytes of shift (ns) follow
@@ -257,14 +257,12 @@ func (j *journal) wait(ctx context.Context, at anteroom.Time) bool {
 	}
 	// A failing journal is not waited for, since every request would hang for a second.
 	if b != nil && !j.failing.Load() {
-		timer := time.NewTimer(commitWait)
-		defer timer.Stop()
 		select {
 		case <-b.done:
 			return j.recorded(at)
 		case <-ctx.Done():
 			return false
-		case <-timer.C:
+		case <-time.After(commitWait):
 		}
 	}
 	j.mu.Lock()
@@ -353,10 +351,7 @@ func (j *journal) run(ctx context.Context) error {
 				said = time.Now()
 				j.log.Error("the journal cannot be written; meanwhile on_failure decides about new visitors", "error", err)
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(wait):
-			}
+			walltime.Sleep(ctx, wait)
 		}
 	}
 }

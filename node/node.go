@@ -20,6 +20,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -81,14 +82,10 @@ func New(ctx context.Context, cfg Config) (n *Node, err error) {
 	if cfg.Link == nil {
 		return nil, errors.New("node: Config.Link is missing")
 	}
-	if cfg.Name == "" {
-		cfg.Name = aloneSite
-	}
+	cfg.Name = cmp.Or(cfg.Name, aloneSite)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	n = &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}, shuffles: shuffles.New(cfg.Link, nil),
 		figures: figures{process: uniqueProcess(), all: map[anteroom.RoomID]*analytics.Recorder{}}}
-	if n.log == nil {
-		n.log = slog.New(slog.DiscardHandler)
-	}
 	if cfg.Cluster != nil {
 		n.part, err = newMember(n)
 	} else {

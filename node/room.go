@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -313,17 +314,12 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 func (r *Room) unwatch(id anteroom.ID, w *watcher) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := r.watchers[id]
-	for i, other := range list {
-		if other == w {
-			r.watchers[id] = append(list[:i:i], list[i+1:]...)
-			if len(r.watchers[id]) == 0 {
-				delete(r.watchers, id)
-			}
-			close(w.out)
-			r.node.streams.Add(-1)
-			break
+	if i := slices.Index(r.watchers[id], w); i >= 0 {
+		if r.watchers[id] = slices.Concat(r.watchers[id][:i], r.watchers[id][i+1:]); len(r.watchers[id]) == 0 {
+			delete(r.watchers, id)
 		}
+		close(w.out)
+		r.node.streams.Add(-1)
 	}
 	// Without a stream the visitor counts as away at once, so that the turn goes to someone who is there.
 	now := r.now()
@@ -457,12 +453,7 @@ func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
 	context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		list := r.endings[id]
-		for i, other := range list {
-			if other == ch {
-				r.endings[id] = append(list[:i:i], list[i+1:]...)
-			}
-		}
+		r.endings[id] = slices.DeleteFunc(slices.Clone(r.endings[id]), func(other chan struct{}) bool { return other == ch })
 		if len(r.endings[id]) == 0 {
 			delete(r.endings, id)
 		}

@@ -38,7 +38,6 @@ type shard struct {
 
 	mu      sync.Mutex // taken after a room's lock
 	waiting []*far     // rooms with something to send
-	lost    uint64     // messages that could not be sent
 
 	buffer, frame []byte // of flush, which only one goroutine calls
 }
@@ -115,10 +114,8 @@ func (s *shard) flush() {
 	s.mu.Unlock()
 	subject := toSiteSubject(s.number)
 	send := func() {
-		if len(s.frame) > 0 && s.site.Publish(subject, s.frame) != nil {
-			s.mu.Lock()
-			s.lost++
-			s.mu.Unlock()
+		if len(s.frame) > 0 {
+			s.site.Publish(subject, s.frame) // what gets lost is said again
 		}
 		s.frame = s.frame[:0]
 	}

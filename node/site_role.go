@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -67,10 +68,7 @@ func (r *siteRole) run(ctx context.Context) {
 		if wait = min(2*wait, againMax); time.Since(began) > 2*againMax {
 			wait = againMin
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		walltime.Sleep(ctx, wait)
 	}
 }
 

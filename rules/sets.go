@@ -62,30 +62,14 @@ func newIntSet(spans []span[int64]) intSet { return merged(spans, cmp.Compare[in
 // newIPSet orders by family first: an address of one is never inside a span of the other.
 func newIPSet(spans []span[netip.Addr]) ipSet { return merged(spans, netip.Addr.Compare) }
 
-func (s intSet) has(v int64) bool {
-	low, high := 0, len(s)
-	for low < high {
-		mid := int(uint(low+high) >> 1)
-		if s[mid].high < v {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low < len(s) && s[low].low <= v
-}
+func (s intSet) has(v int64) bool { return covers(s, v, cmp.Compare[int64]) }
 
-func (s ipSet) has(v netip.Addr) bool {
-	low, high := 0, len(s)
-	for low < high {
-		mid := int(uint(low+high) >> 1)
-		if s[mid].high.Less(v) {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low < len(s) && s[low].low.Compare(v) <= 0
+func (s ipSet) has(v netip.Addr) bool { return covers(s, v, netip.Addr.Compare) }
+
+// covers reports whether one of the spans that merged returned has a value.
+func covers[T any](spans []span[T], v T, compare func(a, b T) int) bool {
+	i, _ := slices.BinarySearchFunc(spans, v, func(s span[T], v T) int { return compare(s.high, v) })
+	return i < len(spans) && compare(spans[i].low, v) <= 0
 }
 
 // spanOf returns the addresses of a network. A network of IPv4 addresses written as IPv6

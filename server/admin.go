@@ -269,8 +269,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	s.state.Lock()
 	p := statusPage{Version: s.opts.Version, Started: s.started.UTC(), Ready: s.state.ready, Config: configStatus{Files: cfg.Files}}
 	if !s.state.reloadedAt.IsZero() {
-		at := s.state.reloadedAt.UTC()
-		p.Config.ReloadedAt = &at
+		p.Config.ReloadedAt = new(s.state.reloadedAt.UTC())
 	}
 	if s.state.reloadErr != nil {
 		p.Config.Error = s.state.reloadErr.Error()
@@ -299,12 +298,10 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 			one.Event = in.Event.Name
 		}
 		if st.WaitKnown {
-			sec := st.WaitOfNewcomer.Seconds()
-			one.WaitSeconds = &sec
+			one.WaitSeconds = new(st.WaitOfNewcomer.Seconds())
 		}
 		if st.OldestWaiting != 0 {
-			at := st.OldestWaiting.Std()
-			one.OldestWaiting = &at
+			one.OldestWaiting = new(st.OldestWaiting.Std())
 		}
 		p.Rooms = append(p.Rooms, one)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/anteroom/anteroom/analytics/store"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // analyticsFile is where a process with this data directory keeps analytics.
@@ -144,7 +145,7 @@ func (s *Server) serveAnalytics(ctx context.Context) (stop func()) {
 // catchUpAnalytics copies what this process missed from another store, soon after the start and then
 // from time to time, until ctx ends.
 func (s *Server) catchUpAnalytics(ctx context.Context) {
-	for wait(ctx, catchUpAfter); ctx.Err() == nil; wait(ctx, catchUpEvery) {
+	for walltime.Sleep(ctx, catchUpAfter); ctx.Err() == nil; walltime.Sleep(ctx, catchUpEvery) {
 		n, err := s.analytics.CatchUp(ctx, func(ctx context.Context, message []byte) ([]byte, error) {
 			ctx, done := context.WithTimeout(ctx, askWithin)
 			defer done()

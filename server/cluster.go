@@ -19,6 +19,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
@@ -126,7 +127,7 @@ func (s *Server) useFirst(ctx context.Context, p prepared) error {
 			return err
 		}
 		s.log.Info("the store of the cluster does not accept writes yet; retrying", "error", err)
-		wait(ctx, time.Second)
+		walltime.Sleep(ctx, time.Second)
 	}
 }
 
@@ -237,7 +238,7 @@ func (s *Server) share(ctx context.Context, text []byte) {
 				return
 			}
 		}
-		wait(ctx, pause)
+		walltime.Sleep(ctx, pause)
 	}
 }
 
@@ -332,8 +333,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 func touchOf(t cluster.Touch) manage.ClusterTouch {
 	out := manage.ClusterTouch{OK: t.OK, Lag: t.Lag.Seconds(), Detail: t.Detail}
 	if !t.Since.IsZero() {
-		since := t.Since.UTC()
-		out.Since = &since
+		out.Since = new(t.Since.UTC())
 	}
 	return out
 }

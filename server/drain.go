@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/gateway/h1"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -74,7 +75,7 @@ func (d *draining) end(ctx context.Context) {
 		case <-bound.Done():
 		}
 	}
-	wait(ctx, arrivalTime)
+	walltime.Sleep(ctx, arrivalTime)
 	// Shutdown would wait five seconds for those that bring nothing.
 	d.fresh.Range(func(c, _ any) bool {
 		c.(net.Conn).Close()

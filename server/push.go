@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway/push"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage/webhook"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
@@ -116,8 +117,8 @@ const (
 
 // follow waits for the turn of a visitor and tells the visitor's browser.
 func (x *pushes) follow(ctx context.Context, e *push.Entry, sender *webhook.Sender) {
-	wait(ctx, mathrand.N(time.Second)) // after a start there may be thousands
-	own := *e                          // whose ticket changes
+	walltime.Sleep(ctx, mathrand.N(time.Second)) // after a start there may be thousands
+	own := *e                                    // whose ticket changes
 	for ctx.Err() == nil {
 		switch x.await(ctx, &own) {
 		case pushTurn:
@@ -129,7 +130,7 @@ func (x *pushes) follow(ctx context.Context, e *push.Entry, sender *webhook.Send
 		case pushRenews:
 			continue
 		}
-		wait(ctx, pushAgain+mathrand.N(pushAgain))
+		walltime.Sleep(ctx, pushAgain+mathrand.N(pushAgain))
 	}
 }
 
@@ -230,7 +231,7 @@ func (x *pushes) call(ctx context.Context, e *push.Entry, sender *webhook.Sender
 	}
 	until := time.Now().Add(room.Settings().PlaceHold - pushSlack)
 	log := x.s.log.With("visitor", e.Ticket.ID.Reference(), "service", hostOf(e.Subscription.Endpoint))
-	wait(ctx, x.look)
+	walltime.Sleep(ctx, x.look)
 	for pause := pushPause; ctx.Err() == nil; pause = min(2*pause, pushLongPause) {
 		answer, after, err := x.attempt(ctx, room, e, until, pause > pushPause, sender)
 		switch answer {
@@ -246,7 +247,7 @@ func (x *pushes) call(ctx context.Context, e *push.Entry, sender *webhook.Sender
 			x.sent[pushFailed].Add(1)
 			log.Warn("a web push message could not be sent", "error", err)
 		case push.Later:
-			wait(ctx, min(max(after, pause), time.Until(until)))
+			walltime.Sleep(ctx, min(max(after, pause), time.Until(until)))
 			continue
 		}
 		x.drop(ctx, e)

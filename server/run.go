@@ -17,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/h1"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // decideTime is how long requests that have arrived may take to be decided when another
@@ -86,7 +87,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.notify("STOPPING=1")
 		if timeouts.DrainDelay > 0 && err == nil {
 			s.log.Info("waiting for the load balancer to notice", "for", timeouts.DrainDelay.String())
-			wait(work, timeouts.DrainDelay)
+			walltime.Sleep(work, timeouts.DrainDelay)
 		}
 	}
 	if s.ring != nil {
@@ -110,11 +111,9 @@ func (s *Server) Run(ctx context.Context) error {
 		ending.Wait()
 	}()
 	if handed {
-		bound := time.NewTimer(decideTime)
-		defer bound.Stop()
 		select {
 		case <-ended:
-		case <-bound.C:
+		case <-time.After(decideTime):
 		}
 		s.node.Release()
 		stop()
@@ -122,11 +121,9 @@ func (s *Server) Run(ctx context.Context) error {
 		s.closeStore()
 	}
 	if leaving {
-		bound := time.NewTimer(decideTime)
-		defer bound.Stop()
 		select {
 		case <-ended:
-		case <-bound.C:
+		case <-time.After(decideTime):
 		}
 		s.bequeath(work)
 		endNode()
@@ -175,13 +172,11 @@ func (s *Server) leave(ctx context.Context) error {
 
 // awaitRemoval waits until the other cores have removed this one, which has left.
 func (s *Server) awaitRemoval(ctx context.Context) error {
-	bound := time.NewTimer(removedWithin)
-	defer bound.Stop()
 	select {
 	case <-natslink.Removed(s.link):
 		s.sayRemoved()
 	case <-ctx.Done():
-	case <-bound.C:
+	case <-time.After(removedWithin):
 		return anteroom.Errorf(anteroom.Unavailable, "this core stopped because it was to be removed, but was not removed within %v: start it again, then repeat the command", removedWithin)
 	}
 	return nil
@@ -290,15 +285,6 @@ func end(ctx context.Context, srv interface {
 	}
 }
 
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
-
 const (
 	// readyWithin is after how long a node counts as ready that reaches nobody who decides: it
 	// lets in whoever has a session and gives places.
@@ -313,7 +299,7 @@ func (s *Server) becomeReady(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	for !s.node.Decided(within) && within.Err() == nil {
-		wait(within, readyAgain)
+		walltime.Sleep(within, readyAgain)
 	}
 	s.setReady(true)
 }

@@ -7,6 +7,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -143,11 +144,9 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan []byte, 1), over: make(chan struct{}), leaves: make(chan struct{}), left: make(chan struct{}), bridges: bridges{}}
 	s.crowds.s = s
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
 	s.program, _ = os.Executable()
 	s.crawlers = crawler.New(o.resolver)
 	s.life, s.endLife = context.WithCancel(context.WithoutCancel(ctx))

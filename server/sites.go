@@ -11,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -66,7 +67,7 @@ func (x sites) changing(ctx context.Context, what, leaves string) (done func(), 
 		if !errors.Is(err, cluster.ErrRevision) {
 			// It may have been written, and the answer be lost: the next try says so.
 			if time.Since(began) < catchUp && ctx.Err() == nil {
-				wait(ctx, readyAgain)
+				walltime.Sleep(ctx, readyAgain)
 				continue
 			}
 			x.s.log.Warn("a change of cores is not noted in the store: make no other one until it has ended", "change", what, "error", err)

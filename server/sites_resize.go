@@ -10,6 +10,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -131,7 +132,7 @@ func (x sites) askToLeave(ctx context.Context, node string) {
 	for {
 		_, err := x.s.link.Site().Request(ctx, leaveSubject+node, nil)
 		if errors.Is(err, cluster.ErrUnavailable) && ctx.Err() == nil { // a link gives up earlier
-			wait(ctx, readyAgain)
+			walltime.Sleep(ctx, readyAgain)
 			continue
 		}
 		if err != nil {
@@ -184,7 +185,7 @@ func (s *Server) found(ctx context.Context, cfg config.Config) error {
 			if !errors.Is(err, cluster.ErrUnavailable) || ctx.Err() != nil {
 				return err
 			}
-			wait(ctx, readyAgain)
+			walltime.Sleep(ctx, readyAgain)
 		}
 	}
 	for said := false; ; said = true {
@@ -201,7 +202,7 @@ func (s *Server) found(ctx context.Context, cfg config.Config) error {
 		if !said {
 			s.log.Info("waiting for the first of cluster.cores, which brings the data")
 		}
-		if wait(ctx, readyAgain); ctx.Err() != nil {
+		if walltime.Sleep(ctx, readyAgain); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}

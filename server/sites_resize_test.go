@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -70,7 +71,7 @@ rooms:
 					if a := see(i, first); a.isIn() != (i < 2) {
 						t.Errorf("visitor %d of the small room: in %v, %d", i, a.isIn(), a.StatusCode)
 					}
-					wait(ctx, 50*time.Millisecond)
+					walltime.Sleep(ctx, 50*time.Millisecond)
 				}
 			})
 		}

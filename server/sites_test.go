@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -44,7 +45,7 @@ func visitors(t *testing.T, r *running) (worst func() time.Duration) {
 					t.Error("nobody is let in any more")
 					in = 2
 				default:
-					wait(ctx, 100*time.Millisecond)
+					walltime.Sleep(ctx, 100*time.Millisecond)
 				}
 			}
 			most = max(most, time.Since(began))

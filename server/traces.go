@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -199,10 +200,7 @@ func (t *tracer) send(ctx context.Context, client *http.Client, batch [][]byte) 
 // traceHeaders are the fields that the environment has for the receiver, as OpenTelemetry says it: name=value, with commas between
 // them and values encoded as in an address. Parts of any other form are left out.
 func traceHeaders() http.Header {
-	list := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS")
-	if list == "" {
-		list = os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")
-	}
+	list := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
 	h := http.Header{}
 	for one := range strings.SplitSeq(list, ",") {
 		name, value, _ := strings.Cut(one, "=")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/manage/webhook"
 	"github.com/anteroom/anteroom/ticket"
@@ -79,21 +80,15 @@ func (h *webhooks) CheckURL(url string) error { return h.guard.CheckURL(url) }
 // enabled are those that are not disabled.
 func (h *webhooks) enabled() (out []anteroom.Webhook) {
 	for _, one := range h.s.manage.SignedWebhooks() {
-		if !one.Disabled {
-			out = append(out, one.Webhook)
-		}
+		out = append(out, one.Webhook)
 	}
 	return out
-}
-
-func targetOf(w manage.SignedWebhook) webhook.Target {
-	return webhook.Target{Webhook: w.Webhook, Secrets: w.Secrets}
 }
 
 // Test sends a test now, and stores the result.
 func (h *webhooks) Test(ctx context.Context, w manage.SignedWebhook, by string) (anteroom.Delivery, error) {
 	m := webhook.Test(w.Webhook, time.Now().Truncate(time.Millisecond), by)
-	out := h.tests.Try(ctx, targetOf(w), m)
+	out := h.tests.Try(ctx, webhook.Target(w), m)
 	d := webhook.DeliveryOf(m, out, time.Now().UTC().Truncate(time.Millisecond))
 	data, err := json.Marshal(d)
 	if err == nil {
@@ -159,7 +154,7 @@ func (h *webhooks) run(ctx context.Context) {
 				h.term(ctx, revision)
 			}
 		}
-		wait(ctx, webhookRenew)
+		walltime.Sleep(ctx, webhookRenew)
 	}
 }
 
@@ -190,7 +185,7 @@ func (h *webhooks) term(ctx context.Context, revision uint64) {
 	sending.Go(func() { h.sendAll(working) })
 	self := h.self()
 	for renewed := time.Now(); ; {
-		wait(ctx, webhookRenew)
+		walltime.Sleep(ctx, webhookRenew)
 		if ctx.Err() != nil {
 			break
 		}
@@ -276,7 +271,7 @@ func (w *sending) load(ctx context.Context) bool {
 		} else if ctx.Err() != nil || errors.Is(err, cluster.ErrClosed) {
 			return false
 		} else if !errors.Is(err, cluster.ErrNotFound) {
-			wait(ctx, webhookRenew)
+			walltime.Sleep(ctx, webhookRenew)
 			continue
 		}
 		if w.detector == nil {
@@ -298,7 +293,7 @@ func (w *sending) once(ctx context.Context) {
 	targets := make([]webhook.Target, len(signed))
 	hooks := make([]anteroom.Webhook, len(signed))
 	for i, one := range signed {
-		targets[i], hooks[i] = targetOf(one), one.Webhook
+		targets[i], hooks[i] = webhook.Target(one), one.Webhook
 	}
 	w.sender.Use(ctx, targets)
 	if len(hooks) == 0 {

@@ -28,20 +28,14 @@ func (sc Scenario) withDefaults() Scenario {
 	}
 	for i := range sc.Sites {
 		s := &sc.Sites[i]
-		if s.Nodes == 0 {
-			s.Nodes = 1
-		}
+		s.Nodes = cmp.Or(s.Nodes, 1)
 		if share == 0 {
 			s.Share = 1
 		}
 	}
 	v := &sc.Visitors
-	if v.Browsing.Mean == 0 {
-		v.Browsing.Mean = 90 * time.Second
-	}
-	if v.Think.Mean == 0 {
-		v.Think.Mean = 15 * time.Second
-	}
+	v.Browsing.Mean = cmp.Or(v.Browsing.Mean, 90*time.Second)
+	v.Think.Mean = cmp.Or(v.Think.Mean, 15*time.Second)
 	return sc
 }
 

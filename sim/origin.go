@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -94,9 +95,7 @@ func newOrigin(w *world) *origin {
 		return nil
 	}
 	o := &origin{Origin: w.sc.Origin, w: w, at: epoch, nodes: make([]originSeen, len(w.nodes)), pace: w.sc.NewUsersPerMinute}
-	if o.Timeout == 0 {
-		o.Timeout = originGives
-	}
+	o.Timeout = cmp.Or(o.Timeout, originGives)
 	for _, f := range o.Faults {
 		o.over = max(o.over, epoch.Add(f.At+f.For))
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math/rand/v2"
@@ -163,9 +164,7 @@ func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 	if err := sc.Check(); err != nil {
 		return nil, err
 	}
-	if opt.Algorithm == "" {
-		opt.Algorithm = Anteroom
-	}
+	opt.Algorithm = cmp.Or(opt.Algorithm, Anteroom)
 	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{}, lanes: map[anteroom.ID]uint8{}, kept: map[int32]anteroom.Ticket{},
 		ids:    rand.New(rand.NewPCG(seed, 1)),
 		crowd:  rand.New(rand.NewPCG(seed, 2)),

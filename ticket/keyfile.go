@@ -115,10 +115,8 @@ func ExportFile(path string) ([]byte, error) {
 
 // CheckExport returns an error of kind Invalid unless the bytes are those of a key file.
 func CheckExport(data []byte) error {
-	if _, err := parse(data); err != nil {
-		return anteroom.Errorf(anteroom.Invalid, "these are not Anteroom's keys: %w", err)
-	}
-	return nil
+	_, err := FromExport(data)
+	return err
 }
 
 // ImportFile restores what ExportFile returned into a key file, as [Keyring.Restore] does. A file that cannot be read has nothing to keep.

@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -78,9 +79,7 @@ func (k *Keyring) Restore(copied *Keyring, now time.Time) *Keyring {
 }
 
 func prune(k *Keyring, now time.Time, keep time.Duration) *Keyring {
-	if keep == 0 {
-		keep = DefaultKeep
-	}
+	keep = cmp.Or(keep, DefaultKeep)
 	return ringOf(k.fixed, slices.DeleteFunc(slices.Clone(k.keys), func(one key) bool {
 		return one.state == Previous && seconds(now).Sub(one.replaced) > keep
 	}))

@@ -56,10 +56,11 @@ func (k *Keyring) Export() []byte { return k.marshal() }
 
 // FromExport is the reverse of [Keyring.Export], with an error of kind Invalid.
 func FromExport(data []byte) (*Keyring, error) {
-	if err := CheckExport(data); err != nil {
-		return nil, err
+	ring, err := parse(data)
+	if err != nil {
+		return nil, anteroom.Errorf(anteroom.Invalid, "these are not Anteroom's keys: %w", err)
 	}
-	return parse(data)
+	return ring, nil
 }
 
 // ringCipher takes the key of the sealed ring from a secret by HKDF-SHA256 (RFC 5869).

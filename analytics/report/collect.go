@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -90,9 +91,7 @@ func (f *facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q 
 			f.Total.Add(&total.Rows[i])
 		}
 	}
-	if f.Rows.Incomplete == "" {
-		f.Rows.Incomplete = total.Incomplete
-	}
+	f.Rows.Incomplete = cmp.Or(f.Rows.Incomplete, total.Incomplete)
 	if f.History, err = m.RoomHistory(ctx, by, q.Zone, q.Room, f.From, f.To); err != nil {
 		f.Notes = append(f.Notes, unreadChanges+err.Error()+".")
 	}

@@ -86,8 +86,7 @@ func makeReport(f facts) *Report {
 func (o occurrence) shown() Event {
 	e := Event{ID: o.Event.ID, Name: o.Event.Name, Number: o.Number, Start: o.Start.UTC(), End: o.End.UTC(), Shuffle: o.Event.ShuffleAtStart}
 	if !o.Prequeue.IsZero() {
-		p := o.Prequeue.UTC()
-		e.Prequeue = &p
+		e.Prequeue = new(o.Prequeue.UTC())
 	}
 	return e
 }
@@ -129,8 +128,7 @@ func share(part, whole int64) *float64 {
 	if whole <= 0 {
 		return nil
 	}
-	s := float64(part) / float64(whole)
-	return &s
+	return new(float64(part) / float64(whole))
 }
 
 func spread(s analytics.Span, t *analytics.Row) *Spread {
@@ -149,8 +147,7 @@ func (r *Report) point(row *analytics.Row) {
 		if row.Stats[m].N == 0 {
 			return nil
 		}
-		v := row.Stats[m].Max
-		return &v
+		return new(row.Stats[m].Max)
 	}
 	sum := func(m analytics.Metric) int64 { return row.Stats[m].Sum }
 	wait := func(i int) *float64 {
@@ -158,8 +155,7 @@ func (r *Report) point(row *analytics.Row) {
 		if short.N == 0 {
 			return nil
 		}
-		s := short.Quantiles[i].Seconds()
-		return &s
+		return new(short.Quantiles[i].Seconds())
 	}
 	p := Point{At: at, ActiveUsers: most(analytics.ActiveUsers), QueuedUsers: most(analytics.QueuedUsers), ActiveLimit: most(analytics.ActiveLimit),
 		NewLimit: most(analytics.NewLimit), NewUsers: row.Stats[analytics.NewUsers].Mean(), Joined: sum(analytics.Joined), Abandoned: sum(analytics.Abandoned),

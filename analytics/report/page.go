@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -138,10 +139,7 @@ func (p *page) durations() {
 <thead><tr><th scope="col">Of</th><th scope="col" class="n">Number</th><th scope="col" class="n">Mean</th><th scope="col" class="n">50 of 100 below</th><th scope="col" class="n">75</th><th scope="col" class="n">90</th><th scope="col" class="n">95</th><th scope="col" class="n">99</th><th scope="col" class="n">Longest</th></tr></thead>
 <tbody>`)
 		for _, d := range p.r.Durations {
-			name := spans[d.Name]
-			if name == "" {
-				name = d.Name
-			}
+			name := cmp.Or(spans[d.Name], d.Name)
 			p.Put(`<tr><th scope="row">{}</th><td class="n">{}</td>`, name, whole(d.Count))
 			for _, v := range []float64{d.Mean, d.P50, d.P75, d.P90, d.P95, d.P99, d.Max} {
 				p.Put(`<td class="n">{}</td>`, duration(v))

@@ -67,33 +67,12 @@ func (s *Store) dropOld(ctx context.Context, now time.Time) error {
 
 // drop drops the rows of a level before a minute.
 func (s *Store) drop(ctx context.Context, l int, to int64) error {
-	for no := int64(0); ; {
-		w, err := s.file.begin(ctx)
-		if err != nil {
-			return err
+	return s.eachRoom(ctx, floorMark(l), to, 20*batch, func(w *writer, no, _ int64) (gone int64) {
+		for _, table := range []string{`row_`, `more_`} {
+			gone += 1 + w.exec(`DELETE FROM `+table+levels[l].word+` WHERE key >= ? AND key < ?`, keyOf(no, 0), keyOf(no, to))
 		}
-		if w.mark(floorMark(l)) >= to {
-			w.end()
-			return w.err
-		}
-		last := w.number(`SELECT coalesce(max(no), 0) FROM room`)
-		for gone := int64(0); gone < 20*batch; {
-			if no++; no > last {
-				break
-			}
-			for _, table := range []string{`row_`, `more_`} {
-				gone += 1 + w.exec(`DELETE FROM `+table+levels[l].word+` WHERE key >= ? AND key < ?`, keyOf(no, 0), keyOf(no, to))
-			}
-		}
-		if no >= last {
-			w.setMark(floorMark(l), to)
-		}
-		err = w.commit()
-		w.end()
-		if err != nil {
-			return err
-		}
-	}
+		return gone
+	})
 }
 
 // dropParts drops what single processes saw before a time: a minute that comes later than that is too late.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/anteroom/anteroom"
@@ -21,11 +22,7 @@ func (s *Store) liveOf(id anteroom.RoomID, from, to int64) (out []liveMinute) {
 	}
 	slices.Sort(at)
 	for _, m := range at {
-		parts := make([]*analytics.Minute, 0, len(room[m].parts))
-		for _, p := range room[m].parts {
-			parts = append(parts, p)
-		}
-		out = append(out, liveMinute{at: m, parts: parts})
+		out = append(out, liveMinute{at: m, parts: slices.Collect(maps.Values(room[m].parts))})
 	}
 	return out
 }

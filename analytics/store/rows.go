@@ -154,8 +154,7 @@ func (m *liveMinute) make(q analytics.Query) *analytics.Row {
 		}
 		m.row = &row
 	}
-	copied := *m.row
-	return &copied
+	return new(*m.row)
 }
 
 // stored calls fn with the rows of the file.

@@ -20,7 +20,6 @@ func newID() int64 { return rand.Int64() }
 // it.
 type writer struct {
 	ctx   context.Context
-	f     *file
 	tx    *sql.Tx
 	done  map[string]*sql.Stmt
 	rooms map[anteroom.RoomID]int64
@@ -33,7 +32,7 @@ func (f *file) begin(ctx context.Context) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &writer{ctx: ctx, f: f, tx: tx, done: map[string]*sql.Stmt{}, rooms: map[anteroom.RoomID]int64{}}, nil
+	return &writer{ctx: ctx, tx: tx, done: map[string]*sql.Stmt{}, rooms: map[anteroom.RoomID]int64{}}, nil
 }
 
 // end lets go of the transaction; what was not committed has not happened.
@@ -374,34 +373,39 @@ func (w *writer) minute(no int64, c change) int {
 func (s *Store) rollUp(ctx context.Context, now time.Time) error {
 	for l := minutes + 1; l < len(levels); l++ {
 		to := minuteOf(now.Add(-settle).Truncate(levels[l].length()))
-		if err := s.rollUpTo(ctx, l, to); err != nil {
+		err := s.eachRoom(ctx, rolledMark(l), to, batch/5, func(w *writer, no, from int64) int64 {
+			w.roll(l, no, from, to)
+			return 1
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rollUpTo rolls a level up to a time, some rooms in a transaction; the mark moves with the last.
-func (s *Store) rollUpTo(ctx context.Context, l int, to int64) error {
+// eachRoom calls do with every room and what a mark was, and moves the mark to a time with the last room, unless it is there
+// already. So many rooms share a transaction that they have most to do together, by what do returns.
+func (s *Store) eachRoom(ctx context.Context, mark string, to, most int64, do func(w *writer, no, from int64) (done int64)) error {
 	for no := int64(0); ; {
 		w, err := s.file.begin(ctx)
 		if err != nil {
 			return err
 		}
-		from := w.mark(rolledMark(l))
+		from := w.mark(mark)
 		if from >= to {
 			w.end()
 			return w.err
 		}
 		last := w.number(`SELECT coalesce(max(no), 0) FROM room`)
-		for range batch / 5 {
+		for done := int64(0); done < most; {
 			if no++; no > last {
 				break
 			}
-			w.roll(l, no, from, to)
+			done += do(w, no, from)
 		}
 		if no >= last {
-			w.setMark(rolledMark(l), to)
+			w.setMark(mark, to)
 		}
 		err = w.commit()
 		w.end()

@@ -6,11 +6,13 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -69,9 +71,7 @@ func New(c Config) (*Client, error) {
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	cl := &Client{base: u, token: c.Token, agent: c.UserAgent}
-	if cl.agent == "" {
-		cl.agent = "anteroom"
-	}
+	cl.agent = cmp.Or(cl.agent, "anteroom")
 	if c.Patient {
 		cl.tries = maxRetries
 	}
@@ -200,12 +200,10 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		if wait < 0 || try >= c.tries {
 			return e, err
 		}
-		pause := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return e, ctx.Err()
-		case <-pause.C:
+		case <-time.After(wait):
 		}
 	}
 	return e, e.into(result, method, path)
@@ -329,9 +327,7 @@ func (c *Client) All(ctx context.Context, path string, query url.Values) ([]json
 	var all []json.RawMessage
 	var before []byte
 	q := url.Values{"per_page": {"50"}}
-	for k, v := range query {
-		q[k] = v
-	}
+	maps.Copy(q, query)
 	size := 0
 	for page := 1; page <= MaxPages; page++ {
 		q.Set("page", strconv.Itoa(page))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -251,10 +252,7 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 			}
 		}
 	}
-	all := make([]*result, 0, len(found))
-	for _, one := range found {
-		all = append(all, one)
-	}
+	all := slices.Collect(maps.Values(found))
 	q.put(all)
 	return all[:min(len(all), q.limit)], nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"net/http"
 	"strings"
 )
@@ -168,18 +169,8 @@ func members(v jsontext.Value) (all []member) {
 	return all
 }
 
+// items are the elements of an array; there are none in anything else.
 func items(v jsontext.Value) (all []jsontext.Value) {
-	d := jsontext.NewDecoder(bytes.NewReader(v))
-	if d.PeekKind() != jsontext.KindBeginArray {
-		return nil
-	}
-	d.ReadToken()
-	for d.PeekKind() != jsontext.KindEndArray {
-		value, err := d.ReadValue()
-		if err != nil {
-			return all
-		}
-		all = append(all, value.Clone())
-	}
+	_ = json.Unmarshal(v, &all)
 	return all
 }

@@ -11,6 +11,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"log/slog"
@@ -104,9 +105,7 @@ func newGraph(c Config, from reader) *graph {
 	if c.Minutes == 0 {
 		c.Minutes = 32 * 24 * time.Hour
 	}
-	if c.Retention == 0 {
-		c.Retention = 400 * 24 * time.Hour
-	}
+	c.Retention = cmp.Or(c.Retention, 400*24*time.Hour)
 	g := &graph{Config: c, manage: from}
 	g.budget.now = c.Now
 	g.schema = gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: string(packed.Unpack(packedSchema))})

@@ -151,8 +151,7 @@ func secondsOf(d time.Duration, known bool) *float64 {
 	if !known {
 		return nil
 	}
-	seconds := d.Seconds()
-	return &seconds
+	return new(d.Seconds())
 }
 
 // shownInForce is what a room is at the moment; nil while nobody has said.

@@ -34,6 +34,5 @@ func positionOf(text string, column int) *int {
 	if column < 1 {
 		return nil
 	}
-	n := len([]rune(text[:min(column-1, len(text))])) + 1
-	return &n
+	return new(len([]rune(text[:min(column-1, len(text))])) + 1)
 }

@@ -55,10 +55,7 @@ func (f *face) createToken(r *api.Request, p patch[schema.TokenSpec]) (schema.Ne
 	if err := p.over(&want, schema.TokenSpec{}); err != nil {
 		return schema.NewToken{}, err
 	}
-	spec := manage.TokenSpec{Name: want.Name, Networks: want.Networks, NeverExpires: want.ExpiresOn == nil}
-	if want.ExpiresOn != nil {
-		spec.ExpiresOn = *want.ExpiresOn
-	}
+	spec := manage.TokenSpec{Name: want.Name, Networks: want.Networks, ExpiresOn: schema.Value(want.ExpiresOn), NeverExpires: want.ExpiresOn == nil}
 	for _, g := range want.Grants {
 		spec.Grants = append(spec.Grants, manage.Grant{Permission: manage.Permission(g.Permission), Zone: schema.Value(g.Zone), Room: schema.Value(g.Room)})
 	}

@@ -87,9 +87,7 @@ const (
 // Open returns a bridge, which works while [Bridge.Run] does. It reads the counters, so that the first answers are right.
 func Open(ctx context.Context, cfg Config) (_ *Bridge, err error) {
 	cfg.Issuer = cmp.Or(cfg.Issuer, cfg.URL.String())
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	b := &Bridge{cfg: cfg, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
 	b.line = line{space: cfg.Space, key: b.key("line"), room: b.room, custom: cfg.Custom, joins: make(chan chan<- joined)}
 	b.line.known, _, err = b.line.load(ctx)

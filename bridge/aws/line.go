@@ -12,6 +12,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -211,7 +212,7 @@ func (l *line) change(ctx context.Context, fn func(*record)) (r record, err erro
 	l.claims = nil
 	l.mu.Unlock()
 	for try := range changeTries {
-		if r, err = l.tryChange(ctx, claims, fn); !errors.Is(err, cluster.ErrRevision) || !pause(ctx, time.Duration(try)*5*time.Millisecond) {
+		if r, err = l.tryChange(ctx, claims, fn); !errors.Is(err, cluster.ErrRevision) || !walltime.Sleep(ctx, time.Duration(try)*5*time.Millisecond) {
 			break
 		}
 	}
@@ -249,17 +250,6 @@ func (l *line) tryChange(ctx context.Context, claims []int64, fn func(*record)) 
 		_, err = l.space.Update(ctx, l.key, after, e.Revision)
 	}
 	return r, err
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // join gives out the next number. Joins that come while a record is being written share the next one.

@@ -18,6 +18,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // keyBits is the size of the RSA keys, as in the original.
@@ -118,7 +119,7 @@ func loadSigner(ctx context.Context, space cluster.Space, name string, secret [3
 				return nil, err
 			}
 			_, err = space.Update(ctx, name, seal.Seal(nil, nil, x509.MarshalPKCS1PrivateKey(made), []byte(name)), 0)
-			if (err == nil || errors.Is(err, cluster.ErrRevision)) && pause(ctx, time.Duration(try)*10*time.Millisecond) {
+			if (err == nil || errors.Is(err, cluster.ErrRevision)) && walltime.Sleep(ctx, time.Duration(try)*10*time.Millisecond) {
 				continue // the one that is stored counts, whoever was first
 			}
 		}

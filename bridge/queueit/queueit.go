@@ -11,6 +11,7 @@
 package queueit
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"html"
@@ -101,9 +102,7 @@ type Bridge struct {
 
 // New returns a bridge.
 func New(cfg Config) *Bridge {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Bridge{cfg: cfg, names: bridge.Block(bridge.Derive(cfg.Secret, "queue-id", 0))}
 }
 

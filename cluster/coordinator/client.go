@@ -43,16 +43,19 @@ func (c *Client) Status(ctx context.Context, room anteroom.RoomID) (Status, erro
 	return *a.Status, nil
 }
 
-// Sites returns how the coordinators of all shards see the sites, and the shards whose coordinator does not answer.
-func (c *Client) Sites(ctx context.Context) (sites []SiteSummary, silent []int) {
-	var answers [cluster.Shards]reply
-	var failed [cluster.Shards]error
+// askAll asks the coordinators of all shards at once: a silent one must not make the caller wait sixteen times.
+func (c *Client) askAll(ctx context.Context, within time.Duration, what request) (answers [cluster.Shards]reply, failed [cluster.Shards]error) {
 	var wg sync.WaitGroup
 	for shard := range cluster.Shards {
-		// One silent shard must not make the caller wait sixteen times.
-		wg.Go(func() { answers[shard], failed[shard] = c.ask(ctx, shard, askFor, request{Op: opSites}) })
+		wg.Go(func() { answers[shard], failed[shard] = c.ask(ctx, shard, within, what) })
 	}
 	wg.Wait()
+	return answers, failed
+}
+
+// Sites returns how the coordinators of all shards see the sites, and the shards whose coordinator does not answer.
+func (c *Client) Sites(ctx context.Context) (sites []SiteSummary, silent []int) {
+	answers, failed := c.askAll(ctx, askFor, request{Op: opSites})
 	sums := map[string]*SiteSummary{}
 	for shard, a := range answers {
 		if failed[shard] != nil {
@@ -69,15 +72,7 @@ func (c *Client) Sites(ctx context.Context) (sites []SiteSummary, silent []int) 
 // Conflict if a room has heard the site in the last minute, and Unavailable if a coordinator does not answer. After an
 // error, some rooms may have forgotten the site: Forget may be repeated.
 func (c *Client) Forget(ctx context.Context, site string) (all Forgotten, err error) {
-	var answers [cluster.Shards]reply
-	var failed [cluster.Shards]error
-	var wg sync.WaitGroup
-	for shard := range cluster.Shards {
-		wg.Go(func() {
-			answers[shard], failed[shard] = c.ask(ctx, shard, forgetFor+askFor, request{Op: opForget, Site: site})
-		})
-	}
-	wg.Wait()
+	answers, failed := c.askAll(ctx, forgetFor+askFor, request{Op: opForget, Site: site})
 	for shard, a := range answers {
 		if failed[shard] != nil {
 			return all, failed[shard]

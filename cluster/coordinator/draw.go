@@ -12,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -147,7 +148,7 @@ func (r *room) keepDraw(d *draw) {
 			return
 		}
 		s.complain("a shuffle cannot be stored; no visitor is admitted until it is", "room", string(r.id), "error", err)
-		if !s.sleep(keepAgain) {
+		if !walltime.Sleep(s.ctx, keepAgain) {
 			return
 		}
 	}

@@ -12,6 +12,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -92,10 +93,8 @@ func New(cfg Config) *Host {
 	if cfg.Now == nil {
 		cfg.Now = walltime.Now
 	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	h := &Host{cfg: cfg, log: cfg.Log, stores: make(chan struct{}, storing), asked: make(chan struct{}, maxAsked), start: cfg.Now()}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
-	}
 	var id [8]byte
 	rand.Read(id[:])
 	h.writer = hex.EncodeToString(id[:])
@@ -174,16 +173,6 @@ func (h *Host) Run(ctx context.Context) error {
 	return nil
 }
 
-// refusals are what a host has refused since it began.
-type refusals struct {
-	Undecodable uint64 // frames and messages that are none
-	Misplaced   uint64 // reports of rooms that do not exist, or belong to another shard
-	Fenced      uint64 // rooms that another host had taken over
-}
-
+// counters count what a host has refused since it began: frames and messages that are none, reports of rooms that do not exist or
+// belong to another shard, rooms that another host had taken over.
 type counters struct{ undecodable, misplaced, fenced atomic.Uint64 }
-
-// refused returns what the host has refused.
-func (h *Host) refused() refusals {
-	return refusals{h.counts.undecodable.Load(), h.counts.misplaced.Load(), h.counts.fenced.Load()}
-}

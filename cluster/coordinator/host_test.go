@@ -306,3 +306,15 @@ func TestIdleRoomsCostNothing(t *testing.T) {
 		kill()
 	})
 }
+
+// refusals are what a host has refused since it began.
+type refusals struct {
+	Undecodable uint64 // frames and messages that are none
+	Misplaced   uint64 // reports of rooms that do not exist, or belong to another shard
+	Fenced      uint64 // rooms that another host had taken over
+}
+
+// refused returns what the host has refused.
+func (h *Host) refused() refusals {
+	return refusals{h.counts.undecodable.Load(), h.counts.misplaced.Load(), h.counts.fenced.Load()}
+}

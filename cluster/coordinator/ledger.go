@@ -9,6 +9,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // record is what the store holds about a room's ledger. A standalone process writes only the first part.
@@ -42,7 +43,7 @@ func (r *room) begin() {
 				return
 			}
 			stoodOff = true
-			if !s.sleep(standOff) {
+			if !walltime.Sleep(s.ctx, standOff) {
 				return
 			}
 			continue
@@ -65,13 +66,13 @@ func (r *room) begin() {
 			return
 		case errors.Is(err, cluster.ErrRevision): // another host has written, or this one did and lost the answer
 			// Half a tick is enough to let the other write finish, and short against the seconds that visitors wait.
-			if !s.sleep(tickEvery / 2) {
+			if !walltime.Sleep(s.ctx, tickEvery/2) {
 				return
 			}
 			continue
 		}
 		s.complain("the coordinator of a room cannot start; retrying", "room", string(r.id), "error", err)
-		if !s.sleep(storeAgain) {
+		if !walltime.Sleep(s.ctx, storeAgain) {
 			return
 		}
 	}
@@ -230,7 +231,7 @@ func (r *room) storeSoon() {
 		if err := r.store(ctx); err != nil && !errors.Is(err, errFenced) {
 			s.complain("a ledger record cannot be stored; the coordinator grants no more than the last one allows", "room", string(r.id), "error", err)
 			// Without this pause, a store that fails at once would be asked in a loop.
-			s.sleep(storeAgain)
+			walltime.Sleep(s.ctx, storeAgain)
 		}
 		r.mu.Lock()
 		r.storing = false

@@ -3,6 +3,8 @@ package coordinator
 import (
 	"context"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,7 +60,7 @@ func (s *shard) run() {
 		// Without its subscriptions a shard would be mute for good, so it retries for as long as it has the role.
 		for err != nil {
 			s.complain("messages cannot be received; retrying", "subject", sub.subject, "error", err)
-			if !s.sleep(storeAgain) {
+			if !walltime.Sleep(s.ctx, storeAgain) {
 				return
 			}
 			stop, err = s.host.cfg.Link.Subscribe(sub.subject, sub.fn)
@@ -89,18 +91,6 @@ func (s *shard) run() {
 	}
 }
 
-// sleep waits. It returns false if the shard was lost meanwhile.
-func (s *shard) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-s.ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 func (s *shard) lose() {
 	// First the context, so that running writes stop; then sending, so that nothing leaves once lose has returned; then
 	// the rooms.
@@ -127,14 +117,7 @@ func (s *shard) room(id anteroom.RoomID) *room {
 func (s *shard) all() []*room {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if len(s.rooms) == 0 {
-		return nil
-	}
-	all := make([]*room, 0, len(s.rooms))
-	for _, r := range s.rooms {
-		all = append(all, r)
-	}
-	return all
+	return slices.AppendSeq(make([]*room, 0, len(s.rooms)), maps.Values(s.rooms))
 }
 
 // drop forgets a room, unless another room with the same id has replaced it.

@@ -43,9 +43,6 @@ type View struct {
 	Cores int
 	// Members are the nodes of the site, the looking one included, whose Offset is 0.
 	Members []cluster.Member
-	// Files is, by node, the digest of what its configuration file says of sites and rooms; ""
-	// leaves that to the others. Where it is nil, the members' State is.
-	Files map[string]string
 
 	// Namesake: another site of the cluster has the name of this one.
 	Namesake bool
@@ -239,17 +236,10 @@ func (d *diagnosis) clocks(v View) {
 }
 
 func (d *diagnosis) files(v View) {
-	files := v.Files
-	if files == nil {
-		files = map[string]string{}
-		for _, m := range v.Members {
-			files[m.Node] = m.State
-		}
-	}
 	said := map[string]string{}
-	for node, digest := range files {
-		if digest != "" {
-			said[node] = digest
+	for _, m := range v.Members {
+		if m.State != "" { // else it leaves that to the others
+			said[m.Node] = m.State
 		}
 	}
 	if groups := byValue(said); len(groups) > 1 {

@@ -13,18 +13,8 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
-func replayed(t *testing.T, l opened) []string {
-	t.Helper()
-	var got []string
-	must(t, l.Replay(t.Context(), func(_ time.Time, r []byte) error {
-		got = append(got, string(r))
-		return nil
-	}))
-	return got
-}
-
 func replayInOrder(t *testing.T, l opened) {
-	if got := replayed(t, l); got != nil {
+	if got := records(t, l); got != nil {
 		t.Errorf("a new journal holds %q", got)
 	}
 	began := time.Now().Add(-time.Second)
@@ -39,7 +29,7 @@ func replayInOrder(t *testing.T, l opened) {
 	}
 	put(t, l, "a", "not part of the journal")
 	for range 2 {
-		if got := replayed(t, l); !slices.Equal(got, want) {
+		if got := records(t, l); !slices.Equal(got, want) {
 			t.Fatalf("replayed %d records, want %d: %.200q", len(got), len(want), got)
 		}
 	}
@@ -86,7 +76,7 @@ func replayMayUseTheLink(t *testing.T, l opened) {
 			l.Replay(t.Context(), func(time.Time, []byte) error { inner++; return nil }))
 	}))
 	keysAre(t, l, "seen.", "seen.0", "seen.1", "seen.2")
-	if got, want := replayed(t, l), []string{"0", "1", "2", "copy 0", "copy 1", "copy 2"}; !slices.Equal(got, want) {
+	if got, want := records(t, l), []string{"0", "1", "2", "copy 0", "copy 1", "copy 2"}; !slices.Equal(got, want) {
 		t.Errorf("journal %q, want %q", got, want)
 	}
 }
@@ -104,7 +94,7 @@ func concurrentAppends(t *testing.T, l opened) {
 		})
 	}
 	wg.Wait()
-	got := replayed(t, l)
+	got := records(t, l)
 	if len(got) != writers*each {
 		t.Errorf("%d records, want %d", len(got), writers*each)
 	}
@@ -142,14 +132,14 @@ func appendsDuringReplay(t *testing.T, l opened) {
 		}
 	})
 	for range 5 {
-		got := replayed(t, l)
+		got := records(t, l)
 		if len(got) < before {
 			t.Errorf("%d records, want at least the %d appended before", len(got), before)
 		}
 		checkWriters(t, got)
 	}
 	wg.Wait()
-	if got := replayed(t, l); len(got) != before+during {
+	if got := records(t, l); len(got) != before+during {
 		t.Errorf("%d records, want %d", len(got), before+during)
 	}
 }
@@ -170,7 +160,7 @@ func retainKeepsTheYoung(t *testing.T, l opened) {
 	for i, d := range []time.Duration{time.Hour, 10 * time.Minute, 48 * time.Hour, time.Minute} {
 		must(t, l.Append(t.Context(), []byte(want[i])))
 		must(t, l.Retain(t.Context(), d))
-		if got := replayed(t, l); !slices.Equal(got, want[:i+1]) {
+		if got := records(t, l); !slices.Equal(got, want[:i+1]) {
 			t.Errorf("retention %v: %q, want %q", d, got, want[:i+1])
 		}
 	}
@@ -209,7 +199,7 @@ func endedContext(t *testing.T, l opened) {
 	}
 	holds(t, l, "a", "one", rev)
 	keysAre(t, l, "", "a")
-	if got := replayed(t, l); !slices.Equal(got, []string{"r"}) {
+	if got := records(t, l); !slices.Equal(got, []string{"r"}) {
 		t.Errorf("journal %q", got)
 	}
 }
@@ -231,9 +221,7 @@ func closed(t *testing.T, l opened) {
 	must(t, l.Append(t.Context(), []byte("r")))
 	must(t, l.Close())
 	for name, call := range calls(l) {
-		if err := call(t.Context()); !errors.Is(err, cluster.ErrClosed) {
-			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
-		}
+		wants(t, call(t.Context()), cluster.ErrClosed, "%s after Close", name)
 	}
 	must(t, l.Close())
 }
@@ -256,9 +244,7 @@ func closeDuringUse(t *testing.T, l opened) {
 				}
 				for _, err := range []error{putErr, getErr, appendErr, replayErr} {
 					if err != nil {
-						if !errors.Is(err, cluster.ErrClosed) {
-							t.Errorf("while the link closes: %v, want ErrClosed", err)
-						}
+						wants(t, err, cluster.ErrClosed, "while the link closes")
 						return
 					}
 				}

@@ -94,6 +94,16 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// wants checks the error of what format and args name.
+func wants(t *testing.T, err, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", fmt.Sprintf(format, args...), err, want)
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
 func put(t *testing.T, l opened, key, value string) uint64 {
 	t.Helper()
 	rev, err := l.Put(t.Context(), key, []byte(value))
@@ -146,9 +156,7 @@ func revisionsGrow(t *testing.T, l opened) {
 func updateNeedsTheRevision(t *testing.T, l opened) {
 	refused := func(key string, revision uint64) {
 		t.Helper()
-		if _, err := l.Update(t.Context(), key, []byte("wrong"), revision); !errors.Is(err, cluster.ErrRevision) {
-			t.Errorf("Update(%q, revision %d) = %v, want ErrRevision", key, revision, err)
-		}
+		wants(t, errOf(l.Update(t.Context(), key, []byte("wrong"), revision)), cluster.ErrRevision, "Update(%q, revision %d)", key, revision)
 	}
 	refused("a", 1)
 	holdsNothing(t, l, "a")
@@ -173,9 +181,7 @@ func updateNeedsTheRevision(t *testing.T, l opened) {
 func updateAfterDelete(t *testing.T, l opened) {
 	one := put(t, l, "a", "one")
 	must(t, l.Delete(t.Context(), "a"))
-	if _, err := l.Update(t.Context(), "a", []byte("wrong"), one); !errors.Is(err, cluster.ErrRevision) {
-		t.Errorf("Update of a deleted key with its old revision: %v, want ErrRevision", err)
-	}
+	wants(t, errOf(l.Update(t.Context(), "a", []byte("wrong"), one)), cluster.ErrRevision, "Update of a deleted key with its old revision")
 	holdsNothing(t, l, "a")
 	two, err := l.Update(t.Context(), "a", []byte("two"), 0)
 	must(t, err)
@@ -188,9 +194,7 @@ func updateAfterDelete(t *testing.T, l opened) {
 func deleteForgets(t *testing.T, l opened) {
 	must(t, l.Delete(t.Context(), "never"))
 	for name, revision := range map[string]uint64{"never": 0, "a": 0, "neverthere": 7} {
-		if err := l.Remove(t.Context(), name, revision); !errors.Is(err, cluster.ErrRevision) {
-			t.Errorf("Remove(%q, revision %d) = %v, want ErrRevision", name, revision, err)
-		}
+		wants(t, l.Remove(t.Context(), name, revision), cluster.ErrRevision, "Remove(%q, revision %d)", name, revision)
 	}
 	put(t, l, "a", "one")
 	b := put(t, l, "b", "two")
@@ -201,15 +205,11 @@ func deleteForgets(t *testing.T, l opened) {
 	keysAre(t, l, "", "b")
 
 	newer := put(t, l, "b", "newer")
-	if err := l.Remove(t.Context(), "b", b); !errors.Is(err, cluster.ErrRevision) {
-		t.Errorf("Remove with the revision before: %v, want ErrRevision", err)
-	}
+	wants(t, l.Remove(t.Context(), "b", b), cluster.ErrRevision, "Remove with the revision before")
 	holds(t, l, "b", "newer", newer)
 	must(t, l.Remove(t.Context(), "b", newer))
 	holdsNothing(t, l, "b")
-	if err := l.Remove(t.Context(), "b", newer); !errors.Is(err, cluster.ErrRevision) {
-		t.Errorf("Remove of what was removed: %v, want ErrRevision", err)
-	}
+	wants(t, l.Remove(t.Context(), "b", newer), cluster.ErrRevision, "Remove of what was removed")
 	again, err := l.Update(t.Context(), "b", []byte("again"), 0)
 	must(t, err)
 	holds(t, l, "b", "again", again)
@@ -245,9 +245,7 @@ func badKeysAreRefused(t *testing.T, l opened) {
 		_, put := l.Put(t.Context(), key, nil)
 		_, update := l.Update(t.Context(), key, nil, 0)
 		for _, err := range []error{get, put, update, l.Delete(t.Context(), key)} {
-			if !errors.Is(err, cluster.ErrKey) {
-				t.Errorf("key %q: %v, want ErrKey", key, err)
-			}
+			wants(t, err, cluster.ErrKey, "key %q", key)
 		}
 	}
 	keysAre(t, l, "")
@@ -264,12 +262,10 @@ func largestAndTooLarge(t *testing.T, l opened) {
 	_, putErr := l.Put(t.Context(), "a", over)
 	_, updateErr := l.Update(t.Context(), "a", over, rev)
 	for _, err := range []error{putErr, updateErr, l.Append(t.Context(), over)} {
-		if !errors.Is(err, cluster.ErrTooLarge) {
-			t.Errorf("one byte more: %v, want ErrTooLarge", err)
-		}
+		wants(t, err, cluster.ErrTooLarge, "one byte more")
 	}
 	holds(t, l, "a", string(largest), rev)
-	if got := replayed(t, l); len(got) != 1 || got[0] != string(largest) {
+	if got := records(t, l); len(got) != 1 || got[0] != string(largest) {
 		t.Errorf("%d records, want the largest alone", len(got))
 	}
 }
@@ -286,7 +282,7 @@ func slicesAreNotShared(t *testing.T, l opened) {
 	clear(e.Value)
 	holds(t, l, "a", "value", rev)
 	must(t, l.Replay(t.Context(), func(_ time.Time, r []byte) error { clear(r); return nil }))
-	if got := replayed(t, l); !slices.Equal(got, []string{"value"}) {
+	if got := records(t, l); !slices.Equal(got, []string{"value"}) {
 		t.Errorf("journal %q", got)
 	}
 }

@@ -56,9 +56,7 @@ func pair(t *testing.T, one, two cluster.Space, key string) {
 	if e, err := two.Get(t.Context(), key+".a"); err != nil || e.Revision != rev {
 		t.Errorf("after it was told: %v, %v", e, err)
 	}
-	if _, err := two.Update(t.Context(), key+".a", []byte("wrong"), 0); !errors.Is(err, cluster.ErrRevision) {
-		t.Errorf("Update: %v, want ErrRevision", err)
-	}
+	wants(t, errOf(two.Update(t.Context(), key+".a", []byte("wrong"), 0)), cluster.ErrRevision, "Update")
 	if _, err := two.Update(t.Context(), key+".a", []byte("two"), rev); err != nil {
 		t.Error(err)
 	}
@@ -73,9 +71,7 @@ func pair(t *testing.T, one, two cluster.Space, key string) {
 
 	heard, _ := subscribe(t, two, key+".m")
 	hear(t, one, heard, key+".m")
-	if _, err := one.Request(t.Context(), key+".nobody", nil); !errors.Is(err, cluster.ErrNobody) {
-		t.Errorf("Request: %v, want ErrNobody", err)
-	}
+	wants(t, errOf(one.Request(t.Context(), key+".nobody", nil)), cluster.ErrNobody, "Request")
 	largest := make([]byte, cluster.MaxMessage)
 	_, err = two.Subscribe(key+".ask", func(m cluster.Message) {
 		if err := m.Reply(append([]byte("2"), m.Data[1:]...)); err != nil {

@@ -106,9 +106,7 @@ func watchTellsAll(t *testing.T, x cluster.Space) {
 	must(t, err)
 	w.until(t, "w.b", "again", false)
 	w.stop()
-	if err := next(t, w.ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("Watch returns %v, want context.Canceled", err)
-	}
+	wants(t, next(t, w.ended), context.Canceled, "Watch returns")
 	for len(w.changes) > 0 {
 		if c := <-w.changes; c.Key == "other" {
 			t.Error("a key that does not begin with the prefix was told")
@@ -122,9 +120,7 @@ func watchEverything(t *testing.T, x cluster.Space) {
 	_, err := x.Put(t.Context(), "any", []byte("v"))
 	must(t, err)
 	w.until(t, "any", "v", false)
-	if err := x.Watch(t.Context(), "a.*", func(cluster.Change) {}); !errors.Is(err, cluster.ErrKey) {
-		t.Errorf("a bad prefix: %v, want ErrKey", err)
-	}
+	wants(t, x.Watch(t.Context(), "a.*", func(cluster.Change) {}), cluster.ErrKey, "a bad prefix")
 }
 
 func watchTellsTheLast(t *testing.T, x cluster.Space) {
@@ -184,15 +180,11 @@ func leaseExpires(t *testing.T, x cluster.Space) {
 	if took := time.Since(began); took < cluster.MinLease || took > cluster.MinLease+10*time.Second {
 		t.Errorf("it went after %v", took)
 	}
-	if _, err := x.Get(t.Context(), "lease"); !errors.Is(err, cluster.ErrNotFound) {
-		t.Errorf("Get: %v, want ErrNotFound", err)
-	}
+	wants(t, errOf(x.Get(t.Context(), "lease")), cluster.ErrNotFound, "Get")
 	if keys, err := x.Keys(t.Context(), "lease"); err != nil || len(keys) > 0 {
 		t.Errorf("Keys: %q, %v", keys, err)
 	}
-	if _, err := x.Lease(t.Context(), "lease", nil, rev, cluster.MinLease); !errors.Is(err, cluster.ErrRevision) {
-		t.Errorf("renewed after it went: %v, want ErrRevision", err)
-	}
+	wants(t, errOf(x.Lease(t.Context(), "lease", nil, rev, cluster.MinLease)), cluster.ErrRevision, "renewed after it went")
 	again, err := x.Lease(t.Context(), "lease", []byte("again"), 0, cluster.MinLease)
 	must(t, err)
 	if again <= rev {
@@ -233,9 +225,7 @@ func leaseIsKept(t *testing.T, x cluster.Space) {
 			t.Errorf("a lease of %v is accepted", ttl)
 		}
 	}
-	if _, err := x.Lease(t.Context(), "l.stays", nil, 0, cluster.MinLease); !errors.Is(err, cluster.ErrRevision) {
-		t.Errorf("with a wrong revision: %v, want ErrRevision", err)
-	}
+	wants(t, errOf(x.Lease(t.Context(), "l.stays", nil, 0, cluster.MinLease)), cluster.ErrRevision, "with a wrong revision")
 }
 
 func subscribe(t *testing.T, x cluster.Space, subject string) (chan cluster.Message, func()) {
@@ -324,9 +314,7 @@ func slowSubscriber(t *testing.T, x cluster.Space) {
 }
 
 func requests(t *testing.T, x cluster.Space) {
-	if _, err := x.Request(t.Context(), "ask", nil); !errors.Is(err, cluster.ErrNobody) {
-		t.Errorf("without a subscriber: %v, want ErrNobody", err)
-	}
+	wants(t, errOf(x.Request(t.Context(), "ask", nil)), cluster.ErrNobody, "without a subscriber")
 	largest := bytes.Repeat([]byte("x"), cluster.MaxMessage)
 	stop, err := x.Subscribe("ask", func(m cluster.Message) {
 		if string(m.Data) == "silence" {
@@ -334,9 +322,7 @@ func requests(t *testing.T, x cluster.Space) {
 		}
 		go func() {
 			if string(m.Data) == "too much" {
-				if err := m.Reply(append(largest, 'x')); !errors.Is(err, cluster.ErrTooLarge) {
-					t.Errorf("an answer of one byte more: %v, want ErrTooLarge", err)
-				}
+				wants(t, m.Reply(append(largest, 'x')), cluster.ErrTooLarge, "an answer of one byte more")
 			}
 			if err := m.Reply(m.Data); err != nil {
 				t.Error(err)
@@ -355,33 +341,23 @@ func requests(t *testing.T, x cluster.Space) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := x.Request(ctx, "ask", []byte("silence")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("without an answer: %v, want context.DeadlineExceeded", err)
-	}
-	if _, err := x.Request(ctx, "ask", []byte("one")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("with an ended context: %v, want context.DeadlineExceeded", err)
-	}
+	wants(t, errOf(x.Request(ctx, "ask", []byte("silence"))), context.DeadlineExceeded, "without an answer")
+	wants(t, errOf(x.Request(ctx, "ask", []byte("one"))), context.DeadlineExceeded, "with an ended context")
 	stop()
-	if _, err := x.Request(t.Context(), "ask", nil); !errors.Is(err, cluster.ErrNobody) {
-		t.Errorf("after stop: %v, want ErrNobody", err)
-	}
+	wants(t, errOf(x.Request(t.Context(), "ask", nil)), cluster.ErrNobody, "after stop")
 }
 
 func badMessages(t *testing.T, x cluster.Space) {
 	over := make([]byte, cluster.MaxMessage+1)
 	_, ask := x.Request(t.Context(), "a", over)
 	for _, err := range []error{x.Publish("a", over), ask} {
-		if !errors.Is(err, cluster.ErrTooLarge) {
-			t.Errorf("one byte more than MaxMessage: %v, want ErrTooLarge", err)
-		}
+		wants(t, err, cluster.ErrTooLarge, "one byte more than MaxMessage")
 	}
 	for _, subject := range []string{"", "*", "a.>", "a b", "a..b", "a."} {
 		_, subscribe := x.Subscribe(subject, func(cluster.Message) {})
 		_, ask := x.Request(t.Context(), subject, nil)
 		for _, err := range []error{subscribe, ask, x.Publish(subject, nil)} {
-			if !errors.Is(err, cluster.ErrKey) {
-				t.Errorf("subject %q: %v, want ErrKey", subject, err)
-			}
+			wants(t, err, cluster.ErrKey, "subject %q", subject)
 		}
 	}
 }
@@ -402,9 +378,7 @@ func closedSpace(t *testing.T, l opened) {
 	next(t, heard)
 	must(t, l.Close())
 	for what, ch := range map[string]<-chan error{"Watch": w.ended, "Watch of the site": site.ended, "Request": asked} {
-		if err := next(t, ch); !errors.Is(err, cluster.ErrClosed) {
-			t.Errorf("%s under way at Close: %v, want ErrClosed", what, err)
-		}
+		wants(t, next(t, ch), cluster.ErrClosed, "%s under way at Close", what)
 	}
 	for _, x := range []cluster.Space{l.Link, l.Site()} {
 		_, subscribe := x.Subscribe("a", func(cluster.Message) {})
@@ -412,9 +386,7 @@ func closedSpace(t *testing.T, l opened) {
 		_, lease := x.Lease(t.Context(), "a", nil, 0, cluster.MinLease)
 		for what, err := range map[string]error{"Subscribe": subscribe, "Request": ask, "Lease": lease, "Publish": x.Publish("a", nil),
 			"Watch": x.Watch(t.Context(), "", func(cluster.Change) {})} {
-			if !errors.Is(err, cluster.ErrClosed) {
-				t.Errorf("%s after Close: %v, want ErrClosed", what, err)
-			}
+			wants(t, err, cluster.ErrClosed, "%s after Close", what)
 		}
 	}
 	stop()

@@ -33,9 +33,7 @@ func records(t *testing.T, j cluster.Journal) (got []string) {
 
 func journalsHaveNames(t *testing.T, l opened) {
 	for _, name := range []string{"*", "a..b", ".", "a b"} {
-		if _, err := l.Journal(t.Context(), name); !errors.Is(err, cluster.ErrKey) {
-			t.Errorf("journal %q: %v, want ErrKey", name, err)
-		}
+		wants(t, errOf(l.Journal(t.Context(), name)), cluster.ErrKey, "journal %q", name)
 	}
 	a, b := open(t, l, "site.03"), open(t, l, "site.0")
 	must(t, l.Append(t.Context(), []byte("alone")))
@@ -50,7 +48,7 @@ func journalsHaveNames(t *testing.T, l opened) {
 	if got, want := records(t, b), []string{"b0", "b1", "b2"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := replayed(t, l), []string{"alone"}; !slices.Equal(got, want) {
+	if got, want := records(t, l), []string{"alone"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	largest := make([]byte, cluster.MaxValue)
@@ -58,17 +56,13 @@ func journalsHaveNames(t *testing.T, l opened) {
 	if got := records(t, b); len(got) != 4 || got[3] != string(largest) {
 		t.Errorf("%d records with the largest", len(got))
 	}
-	if err := b.Append(t.Context(), append(largest, 0)); !errors.Is(err, cluster.ErrTooLarge) {
-		t.Errorf("one byte more: %v, want ErrTooLarge", err)
-	}
+	wants(t, b.Append(t.Context(), append(largest, 0)), cluster.ErrTooLarge, "one byte more")
 }
 
 // A journal can be read before it is taken over: its holder goes on, and what is read afterwards from that place on is the
 // rest, without a gap and without a repetition.
 func lookBeforeTakingOver(t *testing.T, l opened) {
-	if _, err := l.Look(t.Context(), "a b", cluster.Place{}, func(time.Time, []byte) error { return nil }); !errors.Is(err, cluster.ErrKey) {
-		t.Errorf("a look at a journal without a name: %v, want ErrKey", err)
-	}
+	wants(t, errOf(l.Look(t.Context(), "a b", cluster.Place{}, func(time.Time, []byte) error { return nil })), cluster.ErrKey, "a look at a journal without a name")
 	other := open(t, l, "other")
 	first, want := open(t, l, "site.03"), []string(nil)
 	for round := range 3 {
@@ -120,22 +114,16 @@ func takeOver(t *testing.T, one, two cluster.Link, name string) {
 	must(t, first.Append(t.Context(), []byte("more")))
 	second := open(t, two, name)
 	for range 2 {
-		if err := first.Append(t.Context(), []byte("late")); !errors.Is(err, cluster.ErrFenced) {
-			t.Errorf("journal %q: Append of an older handle: %v, want ErrFenced", name, err)
-		}
+		wants(t, first.Append(t.Context(), []byte("late")), cluster.ErrFenced, "journal %q: Append of an older handle", name)
 	}
 	if got, want := records(t, second), []string{"first", "more"}; !slices.Equal(got, want) {
 		t.Errorf("journal %q: %q, want %q", name, got, want)
 	}
 	must(t, second.Append(t.Context(), []byte("second")))
 	third := open(t, one, name) // back again: the first handle stays fenced
-	if err := first.Append(t.Context(), []byte("late")); !errors.Is(err, cluster.ErrFenced) {
-		t.Errorf("journal %q: Append of the oldest handle: %v, want ErrFenced", name, err)
-	}
+	wants(t, first.Append(t.Context(), []byte("late")), cluster.ErrFenced, "journal %q: Append of the oldest handle", name)
 	must(t, third.Append(t.Context(), []byte("third")))
-	if err := second.Append(t.Context(), []byte("late")); !errors.Is(err, cluster.ErrFenced) {
-		t.Errorf("journal %q: Append of an older handle: %v, want ErrFenced", name, err)
-	}
+	wants(t, second.Append(t.Context(), []byte("late")), cluster.ErrFenced, "journal %q: Append of an older handle", name)
 	if got, want := records(t, third), []string{"first", "more", "second", "third"}; !slices.Equal(got, want) {
 		t.Errorf("journal %q: %q, want %q", name, got, want)
 	}
@@ -215,8 +203,6 @@ func closedJournal(t *testing.T, l opened) {
 	_, openErr := l.Journal(t.Context(), "site.00")
 	replayErr := j.Replay(t.Context(), func(time.Time, []byte) error { return errors.New("fn was called") })
 	for _, err := range []error{openErr, replayErr, j.Append(t.Context(), nil)} {
-		if !errors.Is(err, cluster.ErrClosed) {
-			t.Errorf("after Close: %v, want ErrClosed", err)
-		}
+		wants(t, err, cluster.ErrClosed, "after Close")
 	}
 }

@@ -25,14 +25,20 @@ func newStore(w *World, most int) *store {
 	return &store{world: w, entries: map[string]cluster.Entry{}, leases: map[string]*time.Timer{}, most: most}
 }
 
-// set stores the value if the revision that the key has, or 0, is acceptable. A ttl of 0 is
-// for ever.
-func (s *store) set(key string, value []byte, ttl time.Duration, acceptable func(revision uint64) bool) (uint64, error) {
+// change does one change of a key.
+func (s *store) change(w cluster.Write) (uint64, error) {
+	key := w.Key
 	old, held := s.entries[key]
-	if !acceptable(old.Revision) {
+	switch {
+	case w.Delete && !held:
+		return 0, cluster.ErrUnchanged
+	case !w.Any && old.Revision != w.Expect:
 		return 0, cluster.ErrRevision
+	case w.Delete:
+		s.remove(key)
+		return 0, nil
 	}
-	size := s.size + len(value) - len(old.Value)
+	size := s.size + len(w.Value) - len(old.Value)
 	if !held {
 		size += len(key) + overhead
 	}
@@ -42,10 +48,10 @@ func (s *store) set(key string, value []byte, ttl time.Duration, acceptable func
 	s.size = size
 	s.revision++
 	revision := s.revision
-	s.entries[key] = cluster.Entry{Key: key, Value: slices.Clone(value), Revision: revision}
+	s.entries[key] = cluster.Entry{Key: key, Value: w.Value, Revision: revision}
 	s.keep(key)
-	if ttl > 0 {
-		s.leases[key] = time.AfterFunc(ttl, func() {
+	if w.TTL > 0 {
+		s.leases[key] = time.AfterFunc(w.TTL, func() {
 			s.world.mu.Lock()
 			defer s.world.mu.Unlock()
 			if s.entries[key].Revision == revision {
@@ -66,12 +72,8 @@ func (s *store) keep(key string) {
 }
 
 func (s *store) remove(key string) {
-	old, ok := s.entries[key]
-	if !ok {
-		return
-	}
 	s.keep(key)
-	s.size -= len(key) + len(old.Value) + overhead
+	s.size -= len(key) + len(s.entries[key].Value) + overhead
 	s.revision++
 	delete(s.entries, key)
 	s.world.changed(s, key)
@@ -79,6 +81,8 @@ func (s *store) remove(key string) {
 
 // space is a store and the messages around it as one process has them.
 type space struct {
+	cluster.Writes
+
 	link     *link
 	store    *store
 	shared   bool // by all sites
@@ -184,69 +188,16 @@ func (x *space) Keys(ctx context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-func (x *space) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	return x.set(ctx, key, value, 0, func(uint64) bool { return true })
-}
-
-func (x *space) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	return x.set(ctx, key, value, 0, func(held uint64) bool { return held == revision })
-}
-
-func (x *space) Lease(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
-	if err := cluster.CheckLease(ttl); err != nil {
-		return 0, err
-	}
-	return x.set(ctx, key, value, ttl, func(held uint64) bool { return held == revision })
-}
-
-func (x *space) set(ctx context.Context, key string, value []byte, ttl time.Duration, acceptable func(revision uint64) bool) (uint64, error) {
-	if err := cluster.CheckKey(key); err != nil {
-		return 0, err
-	}
-	if err := cluster.CheckValue(value); err != nil {
-		return 0, err
-	}
+func (x *space) change(ctx context.Context, w cluster.Write) (uint64, error) {
 	if err := x.begin(ctx); err != nil {
 		return 0, err
 	}
 	defer x.link.world.mu.Unlock()
-	revision, err := x.store.set(key, value, ttl, acceptable)
+	revision, err := x.store.change(w)
 	if lost := x.reached(); lost != nil {
 		return 0, lost
 	}
 	return revision, err
-}
-
-func (x *space) Delete(ctx context.Context, key string) error {
-	return x.remove(ctx, key, func(cluster.Entry) error { return nil })
-}
-
-func (x *space) Remove(ctx context.Context, key string, revision uint64) error {
-	return x.remove(ctx, key, func(held cluster.Entry) error {
-		if held.Revision == 0 || held.Revision != revision {
-			return cluster.ErrRevision
-		}
-		return nil
-	})
-}
-
-// remove removes a key, unless check objects to what is there.
-func (x *space) remove(ctx context.Context, key string, check func(held cluster.Entry) error) error {
-	if err := cluster.CheckKey(key); err != nil {
-		return err
-	}
-	if err := x.begin(ctx); err != nil {
-		return err
-	}
-	defer x.link.world.mu.Unlock()
-	err := check(x.store.entries[key])
-	if err == nil {
-		x.store.remove(key)
-	}
-	if lost := x.reached(); lost != nil {
-		return lost
-	}
-	return err
 }
 
 func (x *space) Watch(ctx context.Context, prefix string, fn func(cluster.Change)) error {

@@ -70,6 +70,7 @@ func (w *World) Join(siteName, node string) cluster.Link {
 	l := &link{world: w, site: s, node: node, done: make(chan struct{})}
 	l.space = &space{link: l, store: w.shared, shared: true}
 	l.own = &space{link: l, store: s.store}
+	l.space.Writes, l.own.Writes = l.space.change, l.own.change
 	if w.alone {
 		l.own = l.space
 	}

@@ -65,24 +65,20 @@ func (w *watcher) options() []nats.Option {
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { w.set(err) }),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			w.set(err)
-			if log != nil && !nc.IsClosed() {
+			if !nc.IsClosed() {
 				log.Warn("connection to the cluster is lost", "connection", w.what, "reason", err)
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			if log != nil {
-				log.Info("connection to the cluster is back", "connection", w.what, "server", nc.ConnectedServerName())
-			}
+			log.Info("connection to the cluster is back", "connection", w.what, "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
 			w.set(err)
-			if log != nil {
-				subject := ""
-				if s != nil {
-					subject = s.Subject
-				}
-				log.Warn("cluster connection complains", "connection", w.what, "subject", subject, "reason", err)
+			subject := ""
+			if s != nil {
+				subject = s.Subject
 			}
+			log.Warn("cluster connection complains", "connection", w.what, "subject", subject, "reason", err)
 		}),
 	}
 }
@@ -118,7 +114,7 @@ func (a *attachment) connectEdge(c *credentials) error {
 	of := [2]string{purposeSite, purposeShared}
 	if c.edge {
 		of = [2]string{purposeEdge, purposeEdges}
-	} else if a.cfg.Log != nil {
+	} else {
 		a.cfg.Log.Warn("this edge has the secret of the cluster, by which it could do whatever a core can: give it one of its own with \"anteroom cluster edge\"; a later release will refuse this", "node", a.cfg.Node)
 	}
 	for _, conn := range []struct {

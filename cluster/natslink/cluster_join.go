@@ -51,9 +51,6 @@ type joined struct {
 // a copy it waits for the others until ctx ends. It fails when the configuration or the
 // directory is wrong.
 func Join(ctx context.Context, cfg ClusterConfig) (cluster.Link, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	att, err := attach(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -103,9 +100,9 @@ func newJoined(att *attachment) (*joined, error) {
 		return nil, err
 	}
 	j.space = space{messages: messages{j: j, nc: att.shared, prefix: att.sharedName + ".m."}, hub: hub, copy: j.copy}
-	j.writes = writes{j.space.change}
+	j.Writes = j.space.change
 	own := &siteSpace{messages: messages{j: j, nc: att.site, prefix: att.siteName + ".m."}, keys: site}
-	own.writes = writes{own.change}
+	own.Writes = own.change
 	j.site = own
 	j.books = &books{j: j, store: records, opened: map[string]bool{}, wake: make(chan struct{}, 1)}
 	// An edge with a secret of its own may not hear of elections, and of servers that are not ours it is not known.
@@ -125,9 +122,7 @@ func newJoined(att *attachment) (*joined, error) {
 func (j *joined) await(ctx context.Context) error {
 	var patience <-chan time.Time
 	if !j.copy.empty() {
-		timer := time.NewTimer(alonePatience)
-		defer timer.Stop()
-		patience = timer.C
+		patience = time.After(alonePatience)
 	}
 	select {
 	case <-j.joining:

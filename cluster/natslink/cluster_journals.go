@@ -1,6 +1,7 @@
 package natslink
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -243,7 +244,7 @@ func (k *book) write(ctx context.Context, what byte, data []byte) error {
 		} else if !errors.Is(err, cluster.ErrUnavailable) {
 			return err
 		}
-		failed = firstOf(failed, err)
+		failed = cmp.Or(failed, err)
 		if !pause(own, wait) {
 			return failed
 		}
@@ -416,13 +417,11 @@ func (b *books) keep() {
 		if err != nil {
 			b.j.log.Warn("old journal records could not be purged", "error", err)
 		}
-		timer := time.NewTimer(step)
 		select {
-		case <-timer.C:
+		case <-time.After(step):
 		case <-b.wake:
 		case <-b.j.ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 

@@ -52,13 +52,8 @@ func (l *link) hold(key string, revision uint64, ends time.Time) {
 
 // expire deletes the key if its lease is still that one.
 func (l *link) expire(key string, revision uint64) {
-	_, err := l.change(context.Background(), key, kindDeleted, nil, 0, func(held uint64) error {
-		if held != revision {
-			return errUnchanged
-		}
-		return nil
-	})
-	if err == nil || errors.Is(err, errUnchanged) || errors.Is(err, cluster.ErrClosed) {
+	err := l.Remove(context.Background(), key, revision)
+	if err == nil || errors.Is(err, cluster.ErrRevision) || errors.Is(err, cluster.ErrClosed) {
 		return
 	}
 	l.mu.Lock()
@@ -81,16 +76,4 @@ func (l *link) expireOld() {
 	for key, revision := range old {
 		l.expire(key, revision)
 	}
-}
-
-func (l *link) Lease(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
-	if err := cluster.CheckLease(ttl); err != nil {
-		return 0, err
-	}
-	return l.change(ctx, key, kindLease, value, ttl, func(held uint64) error {
-		if held != revision {
-			return cluster.ErrRevision
-		}
-		return nil
-	})
 }

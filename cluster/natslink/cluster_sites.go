@@ -16,7 +16,7 @@ const getBound = 2 * time.Second
 // siteSpace is that of the site: every call asks its store.
 type siteSpace struct {
 	messages
-	writes
+	cluster.Writes
 	keys *store
 }
 
@@ -75,17 +75,13 @@ func (s *siteSpace) open(ctx context.Context, key string, r row) (envelope, erro
 	return e, nil
 }
 
-func (s *siteSpace) change(ctx context.Context, c change, put bool) (uint64, error) {
-	if err := check(c); err != nil {
-		return 0, err
-	}
+func (s *siteSpace) change(ctx context.Context, w cluster.Write) (uint64, error) {
 	own, cancel, err := s.j.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer cancel()
-	c.value = slices.Clone(c.value)
-	seq, err := s.keys.write(own, c, put, func(row) {})
+	seq, err := s.keys.write(own, w, func(row) {})
 	return seq, s.j.ended(ctx, err)
 }
 

@@ -2,7 +2,6 @@ package natslink
 
 import (
 	"context"
-	"slices"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -10,7 +9,7 @@ import (
 // space is the shared one: reads are of the copy, writes go to the hub.
 type space struct {
 	messages
-	writes
+	cluster.Writes
 	hub  *store
 	copy *keysCopy
 }
@@ -55,11 +54,8 @@ func (s *space) learn(r row) {
 	}
 }
 
-// change writes and learns. put says that it does not matter what the key holds.
-func (s *space) change(ctx context.Context, c change, put bool) (uint64, error) {
-	if err := check(c); err != nil {
-		return 0, err
-	}
+// change writes and learns.
+func (s *space) change(ctx context.Context, w cluster.Write) (uint64, error) {
 	own, cancel, err := s.j.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -68,17 +64,9 @@ func (s *space) change(ctx context.Context, c change, put bool) (uint64, error) 
 	if err := s.copy.foreign(); err != nil {
 		return 0, err
 	}
-	c.value = slices.Clone(c.value)
-	if put || c.expect == 0 {
-		c.expect = s.copy.last(c.key, put)
+	if w.Any || w.Expect == 0 {
+		w.Expect = s.copy.last(w.Key, w.Any)
 	}
-	seq, err := s.hub.write(own, c, put, s.learn)
+	seq, err := s.hub.write(own, w, s.learn)
 	return seq, s.j.ended(ctx, err)
-}
-
-func check(c change) error {
-	if err := cluster.CheckKey(c.key); err != nil {
-		return err
-	}
-	return cluster.CheckValue(c.value)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -39,7 +40,6 @@ const (
 	codeMaxBytes       = "maximum bytes exceeded"
 	codeNoMessage      = 10037
 	codeStreamMissing  = 10059
-	codeStreamExists   = 10058
 	codeNoTTL          = 10165
 	codeMessageTooLong = 10054
 )
@@ -99,6 +99,47 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.Description }
 
+// full reports whether the stream is at its limit.
+func (e *apiError) full() bool {
+	return e.ErrCode == codeStorageExceeded || e.ErrCode == codeStoreFailed && e.Description == codeMaxBytes
+}
+
+// answerOf reads what JetStream answers, whose error it returns: an *apiError. A nil answer takes nothing.
+func answerOf(data []byte, answer any) error {
+	var failed struct {
+		Error *apiError `json:"error"`
+	}
+	if err := json.Unmarshal(data, &failed); err != nil {
+		return fmt.Errorf("natslink: store answers %.80q: %w", data, err)
+	}
+	if failed.Error != nil {
+		return failed.Error
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(data, answer)
+}
+
+// acknowledged reads the number of a message that was written.
+func acknowledged(data []byte) (seq uint64, err error) {
+	var ack struct {
+		Seq uint64 `json:"seq"`
+	}
+	if err = answerOf(data, &ack); err == nil && ack.Seq == 0 {
+		err = fmt.Errorf("natslink: store answers %.80q", data)
+	}
+	return ack.Seq, err
+}
+
+// question is what JetStream is asked; nothing where that is nil.
+func question(v any) ([]byte, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return json.Marshal(v)
+}
+
 // unreachable makes err one that says that the store cannot be reached.
 func (s *store) unreachable(err error) error {
 	return fmt.Errorf("%w: stream %s: %w", cluster.ErrUnavailable, s.stream, err)
@@ -134,33 +175,22 @@ func (s *store) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 }
 
 // ask calls JetStream's API and fills answer, whose error it returns.
-func (s *store) ask(ctx context.Context, call string, question, answer any) error {
-	m := nats.NewMsg(s.api + call)
-	if question != nil {
-		var err error
-		if m.Data, err = json.Marshal(question); err != nil {
-			return err
-		}
-	}
-	reply, err := s.request(ctx, m)
+func (s *store) ask(ctx context.Context, call string, what, answer any) error {
+	body, err := question(what)
 	if err != nil {
 		return err
 	}
-	var failed struct {
-		Error *apiError `json:"error"`
+	reply, err := s.request(ctx, &nats.Msg{Subject: s.api + call, Data: body})
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(reply.Data, &failed); err != nil {
-		return fmt.Errorf("natslink: store answers %.80q: %w", reply.Data, err)
+	err = answerOf(reply.Data, answer)
+	// Every stream was there when the process joined: a leader that was just elected may not
+	// have read of it yet.
+	if e, ok := errors.AsType[*apiError](err); ok && (e.Code == 503 || e.ErrCode == codeStreamMissing) {
+		return s.unreachable(e)
 	}
-	if e := failed.Error; e != nil {
-		// Every stream was there when the process joined: a leader that was just elected may not
-		// have read of it yet.
-		if e.Code == 503 || e.ErrCode == codeStreamMissing {
-			return s.unreachable(e)
-		}
-		return e
-	}
-	return json.Unmarshal(reply.Data, answer)
+	return err
 }
 
 // publish writes one message behind the message with the number last of its subject, 0 for
@@ -181,22 +211,17 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 	if err != nil {
 		return 0, err
 	}
-	var ack struct {
-		Seq   uint64    `json:"seq"`
-		Error *apiError `json:"error"`
-	}
-	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return 0, fmt.Errorf("natslink: store answers %.80q: %w", reply.Data, err)
-	}
-	switch e := ack.Error; {
-	case e == nil && ack.Seq == 0:
-		return 0, fmt.Errorf("natslink: store answers %.80q", reply.Data)
-	case e == nil:
-		s.acknowledged(ack.Seq)
-		return ack.Seq, nil
+	seq, err := acknowledged(reply.Data)
+	e, refused := errors.AsType[*apiError](err)
+	switch {
+	case err == nil:
+		s.note(seq)
+		return seq, nil
+	case !refused:
+		return 0, err
 	case e.ErrCode == codeWrongLast || e.ErrCode == codeWrongLastToo:
 		return 0, errWrongLast
-	case e.ErrCode == codeStorageExceeded || e.ErrCode == codeStoreFailed && e.Description == codeMaxBytes:
+	case e.full():
 		return 0, fmt.Errorf("%w: %s", cluster.ErrFull, s.full)
 	case e.ErrCode == codeMessageTooLong:
 		return 0, fmt.Errorf("%w: %s", cluster.ErrTooLarge, e.Description)
@@ -207,7 +232,8 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 	}
 }
 
-func (s *store) acknowledged(seq uint64) {
+// note notes what was acknowledged to this process.
+func (s *store) note(seq uint64) {
 	for was := s.wrote.Load(); seq > was && !s.wrote.CompareAndSwap(was, seq); was = s.wrote.Load() {
 	}
 }
@@ -339,14 +365,7 @@ func (s *store) direct(ctx context.Context, question map[string]any) (row, error
 
 // pause waits about d and says whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d/2 + rand.N(d))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return walltime.Sleep(ctx, d/2+rand.N(d))
 }
 
 // barrier writes a message beside all keys and returns its number: whoever has seen it has
@@ -357,14 +376,10 @@ func (s *store) barrier(ctx context.Context) (uint64, error) {
 	m := nats.NewMsg(s.put + s.subjects + barrierKey)
 	m.Data = binary.BigEndian.AppendUint64(nil, rand.Uint64())
 	for wait := minBackoff; ; wait = min(2*wait, maxBackoff) {
-		var ack struct {
-			Seq   uint64    `json:"seq"`
-			Error *apiError `json:"error"`
-		}
 		reply, err := s.request(own, m)
 		if err == nil {
-			if err = json.Unmarshal(reply.Data, &ack); err == nil && ack.Error == nil && ack.Seq > 0 {
-				return ack.Seq, nil
+			if seq, bad := acknowledged(reply.Data); bad == nil {
+				return seq, nil
 			}
 			err = s.unreachable(fmt.Errorf("store answers %.80q", reply.Data))
 		}

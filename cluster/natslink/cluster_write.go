@@ -1,6 +1,7 @@
 package natslink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -8,15 +9,6 @@ import (
 
 	"github.com/anteroom/anteroom/cluster"
 )
-
-// change is one write of a key.
-type change struct {
-	key    string
-	kind   kind
-	value  []byte
-	expect uint64 // number of the key's last message; 0: the key holds nothing
-	ttl    time.Duration
-}
 
 // deletedLease is how long the mark stays that a leased key was deleted: the key cannot
 // come back, since its own time is over by then.
@@ -34,33 +26,34 @@ func (s *store) holds(r row) (bool, error) {
 	return e.kind == kindValue, nil
 }
 
-// write does the change and returns its number; put says that it does not matter what the
-// key holds. It calls learn with what it wrote, and with what it found there instead. It
-// returns cluster.ErrRevision when the key holds something else than expected, and
-// errUnchanged when there is nothing to delete.
+// write does what a space's [cluster.Writes] do; what is expected is the number of the key's last message. It calls learn
+// with what it wrote, and with what it found there instead.
 //
 // A try without an answer is repeated: the expected number makes sure that it is done once,
 // and the nonce in the envelope's number says whether it was ours.
-func (s *store) write(ctx context.Context, c change, put bool, learn func(row)) (uint64, error) {
-	if err := errOfCores(c.key, s.cores); err != nil {
+func (s *store) write(ctx context.Context, w cluster.Write, learn func(row)) (uint64, error) {
+	if err := errOfCores(w.Key, s.cores); err != nil {
 		return 0, err
 	}
 	own, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
-	subject := s.subjects + c.key
-	env := envelope{number: rand.Uint64(), extra: uint64(time.Now().UnixNano()), kind: c.kind, data: c.value}
+	subject := s.subjects + w.Key
+	env := envelope{number: rand.Uint64(), extra: uint64(time.Now().UnixNano()), kind: kindValue, data: w.Value}
+	if w.Delete {
+		env.kind = kindDeleted
+	}
 	sealed := env.seal(subject)
-	create := c.expect == 0
+	create := w.Expect == 0
 	unsure := false
 	var failed error
 	for wait := minBackoff; ; wait = min(2*wait, maxBackoff) {
 		var now row
 		var err error
 		// Nothing is deleted that nobody has looked at.
-		if c.kind != kindDeleted || c.expect != 0 {
+		if !w.Delete || w.Expect != 0 {
 			var seq uint64
-			if seq, err = s.publish(own, subject, sealed, c.expect, c.ttl); err == nil {
-				learn(row{subject: subject, seq: seq, data: sealed, stored: time.Now(), ttl: c.ttl})
+			if seq, err = s.publish(own, subject, sealed, w.Expect, w.TTL); err == nil {
+				learn(row{subject: subject, seq: seq, data: sealed, stored: time.Now(), ttl: w.TTL})
 				return seq, nil
 			}
 		} else {
@@ -78,18 +71,18 @@ func (s *store) write(ctx context.Context, c change, put bool, learn func(row)) 
 				learn(now)
 				value, damage := s.holds(now)
 				switch {
-				case c.kind == kindDeleted && !value && damage == nil && !unsure:
-					return 0, errUnchanged
-				case put && now.seq != c.expect, create && !value && damage == nil && now.seq != c.expect:
-					c.expect = now.seq
-					if c.kind == kindDeleted && now.ttl > 0 {
-						c.ttl = deletedLease
+				case w.Delete && !value && damage == nil && !unsure:
+					return 0, cluster.ErrUnchanged
+				case w.Any && now.seq != w.Expect, create && !value && damage == nil && now.seq != w.Expect:
+					w.Expect = now.seq
+					if w.Delete && now.ttl > 0 {
+						w.TTL = deletedLease
 					}
 					wait = minBackoff
 					if own.Err() == nil {
 						continue
 					}
-				case now.seq == c.expect:
+				case now.seq == w.Expect:
 					err = s.unreachable(errors.New("another write of the key is under way"))
 				case unsure:
 					return 0, s.unreachable(errors.New("no answer to a change came in time, and somebody else has changed the same since: look whether it was made, and repeat it if not"))
@@ -105,16 +98,9 @@ func (s *store) write(ctx context.Context, c change, put bool, learn func(row)) 
 		} else if !errors.Is(err, cluster.ErrUnavailable) {
 			return 0, err
 		}
-		failed = firstOf(failed, err)
+		failed = cmp.Or(failed, err)
 		if !pause(own, wait) {
 			return 0, failed
 		}
 	}
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

@@ -96,6 +96,8 @@ const (
 )
 
 type link struct {
+	cluster.Writes
+
 	cfg  Config
 	lock *dirLock
 	done chan struct{} // closed by Close
@@ -135,6 +137,7 @@ func Open(cfg Config) (cluster.Link, error) {
 	cfg.MaxKeys = cmp.Or(cfg.MaxKeys, defaultMaxKeys)
 	cfg.MaxJournal = cmp.Or(cfg.MaxJournal, defaultMaxJournal)
 	cfg.MinFree = cmp.Or(cfg.MinFree, defaultMinFree)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case cfg.Dir == "":
 		return nil, errors.New("natslink: no data directory given")
@@ -155,6 +158,7 @@ func Open(cfg Config) (cluster.Link, error) {
 		retention: make(chan struct{}, 1),
 		leases:    map[string]lease{},
 	}
+	l.Writes = l.change
 	l.writing <- struct{}{} // leases may end while it opens: their deletions wait
 	if err := l.open(); err != nil {
 		close(l.done)

@@ -211,10 +211,10 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 			continue
 		}
 		err = askFor(ctx, a.system, "$JS.API.SERVER.REMOVE", map[string]string{"peer_id": id}, nil)
-		var refused refusedError
+		_, refused := errors.AsType[*apiError](err)
 		switch {
 		// It is on its way, or the answer was lost. The removal is lost, too, if another one is elected before it is noted.
-		case err == nil, !errors.As(err, &refused):
+		case !refused:
 			asked = true
 			if !pause(ctx, minBackoff) {
 				return noLeader(ctx.Err())
@@ -289,20 +289,12 @@ func (a *attachment) unlead(ctx context.Context, node string) {
 	}
 }
 
-// refusedError is what JetStream says that did not do what it was asked for.
-type refusedError struct{ text string }
-
-func (e refusedError) Error() string { return e.text }
-
 // askFor sends a request to JetStream, without a body where that is nil, and reads its answer; into nothing where that is
 // nil.
 func askFor(ctx context.Context, nc *nats.Conn, subject string, request, result any) error {
-	var body []byte
-	if request != nil {
-		var err error
-		if body, err = json.Marshal(request); err != nil {
-			return fmt.Errorf("natslink: %w", err)
-		}
+	body, err := question(request)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -310,24 +302,7 @@ func askFor(ctx context.Context, nc *nats.Conn, subject string, request, result 
 	if err != nil {
 		return err
 	}
-	var answer struct {
-		Error *struct {
-			Description string `json:"description"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
-	}
-	if answer.Error != nil {
-		return refusedError{answer.Error.Description}
-	}
-	if result == nil {
-		return nil
-	}
-	if err := json.Unmarshal(m.Data, result); err != nil {
-		return fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
-	}
-	return nil
+	return answerOf(m.Data, result)
 }
 
 // removal is how NATS says that the others have removed the server.

@@ -1,6 +1,7 @@
 package natslink
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -70,10 +71,7 @@ func (a *attachment) connectExternal() error {
 		w := &watcher{a: a, what: conn.what}
 		*conn.watcher = w
 		options := append(w.options(), secure...)
-		file := conn.credentials
-		if file == "" {
-			file = conn.other
-		}
+		file := cmp.Or(conn.credentials, conn.other)
 		if file != "" {
 			if _, err := os.ReadFile(file); err != nil {
 				return fmt.Errorf("cluster: nats credentials: %w", err)

@@ -10,7 +10,7 @@ import (
 // logger hands what the embedded server says to slog and remembers the last complaint.
 // Its notices (start, stop, limits) are details to an operator of Anteroom.
 type logger struct {
-	log *slog.Logger // nil means none
+	log *slog.Logger
 
 	mu        sync.Mutex
 	complaint string
@@ -34,9 +34,7 @@ func (l *logger) say(level slog.Level, format string, v []any) {
 		}
 		l.mu.Unlock()
 	}
-	if l.log != nil {
-		l.log.Log(context.Background(), level, text, "from", "nats")
-	}
+	l.log.Log(context.Background(), level, text, "from", "nats")
 }
 
 // last returns the last complaint, or "".

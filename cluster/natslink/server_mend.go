@@ -32,8 +32,13 @@ const (
 
 // isFull reports whether a complaint of the server is about a full disk.
 func isFull(complaint string) bool {
-	return strings.Contains(complaint, "JetStream out of") || slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, func(full error) bool {
-		return strings.Contains(complaint, full.Error())
+	return strings.Contains(complaint, "JetStream out of") || noSpace(complaint)
+}
+
+// noSpace reports whether a text has an error of a full file system.
+func noSpace(text string) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, func(full error) bool {
+		return strings.Contains(text, full.Error())
 	})
 }
 

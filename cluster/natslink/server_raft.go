@@ -72,7 +72,7 @@ var inStep = sync.OnceFunc(func() {
 
 // hasten makes the store choose another leader soon.
 func hasten(log *slog.Logger) {
-	if err := hastened(); err != nil && log != nil {
+	if err := hastened(); err != nil {
 		log.Warn("the store keeps the times that NATS has: when a core falls silent, nobody new is admitted for some 10 s more", "error", err)
 	}
 }

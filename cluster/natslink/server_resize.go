@@ -64,67 +64,6 @@ func Grow(ctx context.Context, l cluster.Link, cores []string, sure func() error
 	if j.att.server == nil {
 		return false, errNotCore
 	}
-	return j.grow(ctx, cores, sure)
-}
-
-// Shrink makes the core of a link the only one of its site. Those that run end when they are removed; a majority must
-// run. Nothing can be written for a moment. After an error, Shrink may be repeated.
-func Shrink(ctx context.Context, l cluster.Link) error {
-	j, ok := l.(*joined)
-	if !ok {
-		return errNoCluster
-	}
-	if j.att.server == nil {
-		return errNotCore
-	}
-	return j.shrink(ctx)
-}
-
-// Founds reports whether the process of a link is the core that its site begins with: the first of several, or the only
-// one.
-func Founds(l cluster.Link) bool {
-	j, ok := l.(*joined)
-	return ok && j.att.core && j.att.founds(j.ctx)
-}
-
-// ListedCores returns the addresses of the cores of a link's site, as the core in this process has them; none where it
-// is the only one.
-func ListedCores(l cluster.Link) []string {
-	j, ok := l.(*joined)
-	if !ok || j.att.server == nil {
-		return nil
-	}
-	return j.att.coreList()
-}
-
-func (a *attachment) coreList() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.cfg.Cores
-}
-
-func (a *attachment) setCores(cores []string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.cfg.Cores, a.replicas = cores, max(1, len(cores))
-}
-
-// founds reports whether this core makes the streams of its site: the first of several does, so that a core which
-// brings its store finds none.
-func (a *attachment) founds(ctx context.Context) bool {
-	cores, err := parseAddresses(a.coreList())
-	if err != nil || len(cores) < 2 {
-		return true
-	}
-	listen, err := parseAddress(a.cfg.Listen)
-	if err != nil {
-		return true
-	}
-	own, err := ownAmong(ctx, cores, listen)
-	return err != nil || own == cores[0]
-}
-
-func (j *joined) grow(ctx context.Context, cores []string, sure func() error) (complete bool, err error) {
 	a := j.att
 	if n := len(a.coreList()); n > 1 {
 		return false, fmt.Errorf("cluster: this core is one of %d already", n)
@@ -170,6 +109,118 @@ func (j *joined) grow(ctx context.Context, cores []string, sure func() error) (c
 	case <-ctx.Done():
 		return false, nil
 	}
+}
+
+// Shrink makes the core of a link the only one of its site. Those that run end when they are removed; a majority must
+// run. Nothing can be written for a moment. After an error, Shrink may be repeated.
+func Shrink(ctx context.Context, l cluster.Link) error {
+	j, ok := l.(*joined)
+	if !ok {
+		return errNoCluster
+	}
+	if j.att.server == nil {
+		return errNotCore
+	}
+	a, s := j.att, j.att.server
+	own := peerID(s.cfg.Site + "." + s.cfg.Node)
+	// Two are left, so that no others can go on without this one, and a majority runs until the end.
+	var last []Core
+	for {
+		all, err := a.cores(ctx)
+		if err != nil {
+			return err
+		}
+		last = slices.DeleteFunc(all, func(c Core) bool { return c.id == own })
+		if len(last) < 2 {
+			break
+		}
+		i := max(0, slices.IndexFunc(last, func(c Core) bool { return !c.Runs }))
+		if err := j.removePeer(ctx, last[i].id, last[i].Node, leastCores); err != nil {
+			return err
+		}
+	}
+	if len(last) == 0 {
+		return errors.New("cluster: this core is the only one of its site already")
+	}
+	if err := a.takeCopies(ctx, a.site, last[0].Node); err != nil {
+		return err
+	}
+	if err := a.takeCopies(ctx, a.shared, last[0].Node); err != nil {
+		return err
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	// From here on a start goes on alone.
+	if err := s.noteShape(shapeSingle); err != nil {
+		return err
+	}
+	moment, end := context.WithTimeout(ctx, leaveWithin)
+	err := a.removePeer(moment, last[0].id, last[0].Node, 0)
+	end()
+	if err != nil {
+		a.cfg.Log.Warn("the last other core was not told that it is removed: stop it, it is of no use any more", "core", last[0].Node, "error", err)
+	} else {
+		a.awaitGone(ctx, last[0].Node)
+	}
+	life, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	shut(s.srv())
+	s.cfg.Cores, s.shape = nil, shapeSingle
+	a.setCores(nil)
+	err = s.launch(life)
+	a.reconnect()
+	if err != nil {
+		return fmt.Errorf("%w; the core stands still until it is started again", err)
+	}
+	a.cfg.Log.Warn("this core is the only one of its site now")
+	if err := a.ready(life); err != nil {
+		return err
+	}
+	return j.strike(life, last[0].id, last[0].Node)
+}
+
+// Founds reports whether the process of a link is the core that its site begins with: the first of several, or the only
+// one.
+func Founds(l cluster.Link) bool {
+	j, ok := l.(*joined)
+	return ok && j.att.core && j.att.founds(j.ctx)
+}
+
+// ListedCores returns the addresses of the cores of a link's site, as the core in this process has them; none where it
+// is the only one.
+func ListedCores(l cluster.Link) []string {
+	j, ok := l.(*joined)
+	if !ok || j.att.server == nil {
+		return nil
+	}
+	return j.att.coreList()
+}
+
+func (a *attachment) coreList() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cfg.Cores
+}
+
+func (a *attachment) setCores(cores []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cfg.Cores, a.replicas = cores, max(1, len(cores))
+}
+
+// founds reports whether this core makes the streams of its site: the first of several does, so that a core which
+// brings its store finds none.
+func (a *attachment) founds(ctx context.Context) bool {
+	cores, err := parseAddresses(a.coreList())
+	if err != nil || len(cores) < 2 {
+		return true
+	}
+	listen, err := parseAddress(a.cfg.Listen)
+	if err != nil {
+		return true
+	}
+	own, err := ownAmong(ctx, cores, listen)
+	return err != nil || own == cores[0]
 }
 
 // probe returns an error that says why a core cannot be one of several with this one.
@@ -513,65 +564,6 @@ func hand(ctx context.Context, to *nats.Conn, subject string, part []byte) (*nat
 			return answer, err
 		}
 	}
-}
-
-func (j *joined) shrink(ctx context.Context) error {
-	a, s := j.att, j.att.server
-	own := peerID(s.cfg.Site + "." + s.cfg.Node)
-	// Two are left, so that no others can go on without this one, and a majority runs until the end.
-	var last []Core
-	for {
-		all, err := a.cores(ctx)
-		if err != nil {
-			return err
-		}
-		last = slices.DeleteFunc(all, func(c Core) bool { return c.id == own })
-		if len(last) < 2 {
-			break
-		}
-		i := max(0, slices.IndexFunc(last, func(c Core) bool { return !c.Runs }))
-		if err := j.removePeer(ctx, last[i].id, last[i].Node, leastCores); err != nil {
-			return err
-		}
-	}
-	if len(last) == 0 {
-		return errors.New("cluster: this core is the only one of its site already")
-	}
-	if err := a.takeCopies(ctx, a.site, last[0].Node); err != nil {
-		return err
-	}
-	if err := a.takeCopies(ctx, a.shared, last[0].Node); err != nil {
-		return err
-	}
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	// From here on a start goes on alone.
-	if err := s.noteShape(shapeSingle); err != nil {
-		return err
-	}
-	moment, end := context.WithTimeout(ctx, leaveWithin)
-	err := a.removePeer(moment, last[0].id, last[0].Node, 0)
-	end()
-	if err != nil {
-		a.cfg.Log.Warn("the last other core was not told that it is removed: stop it, it is of no use any more", "core", last[0].Node, "error", err)
-	} else {
-		a.awaitGone(ctx, last[0].Node)
-	}
-	life, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	shut(s.srv())
-	s.cfg.Cores, s.shape = nil, shapeSingle
-	a.setCores(nil)
-	err = s.launch(life)
-	a.reconnect()
-	if err != nil {
-		return fmt.Errorf("%w; the core stands still until it is started again", err)
-	}
-	a.cfg.Log.Warn("this core is the only one of its site now")
-	if err := a.ready(life); err != nil {
-		return err
-	}
-	return j.strike(life, last[0].id, last[0].Node)
 }
 
 // takeCopies makes this core keep the only copy of each stream of an account, of those that the last other core has too. A core that

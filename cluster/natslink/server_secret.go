@@ -61,9 +61,8 @@ func CheckSecret(secret string, core bool) error {
 // identity is what follows from one secret and the cluster's name: who knows both has the
 // same, and nobody else has anything of it.
 type identity struct {
-	cluster string
-	root    ed25519.PrivateKey
-	ca      *x509.Certificate
+	root ed25519.PrivateKey
+	ca   *x509.Certificate
 }
 
 // deriveIdentity never fails for a reason that depends on the secret.
@@ -94,7 +93,7 @@ func deriveIdentity(secret, cluster string) (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natslink: certificate of the cluster: %w", err)
 	}
-	return &identity{cluster: cluster, root: root, ca: ca}, nil
+	return &identity{root: root, ca: ca}, nil
 }
 
 // derive returns n bytes for a purpose.

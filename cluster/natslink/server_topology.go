@@ -1,11 +1,11 @@
 package natslink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,6 +129,7 @@ func attach(ctx context.Context, cfg ClusterConfig) (*attachment, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	a := &attachment{
 		cfg: cfg, core: shape != shapeNone, hubDomain: hubDomain,
 		siteName: ownNames, sharedName: ownNames,
@@ -395,9 +396,7 @@ func (a *attachment) await(ctx context.Context, nc *nats.Conn, w *watcher, what 
 		if !errors.Is(err, context.DeadlineExceeded) || told == nil {
 			told = err
 		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait/2)):
-		case <-ctx.Done():
+		if !pause(ctx, wait) {
 			if !nc.IsConnected() && w.last() != nil {
 				told = w.last()
 			}

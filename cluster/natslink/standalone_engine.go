@@ -3,14 +3,11 @@ package natslink
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -209,32 +206,24 @@ func (e *engine) publish(ctx context.Context, subject string, data []byte, last 
 			err = context.Cause(ctx)
 		}
 		// The server passes only the text of the error on.
-		for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-			if strings.Contains(err.Error(), full.Error()) {
-				return fmt.Errorf("%w: the disk of the data directory is full (%w); delete files there or enlarge it", cluster.ErrFull, err)
-			}
+		if noSpace(err.Error()) {
+			return fmt.Errorf("%w: the disk of the data directory is full (%w); delete files there or enlarge it", cluster.ErrFull, err)
 		}
 		return fmt.Errorf("natslink: store does not confirm a write: %w", err)
 	}
-	var ack struct {
-		Seq   uint64 `json:"seq"`
-		Error *struct {
-			ErrCode     int    `json:"err_code"`
-			Description string `json:"description"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return fmt.Errorf("natslink: store answers %.80q: %w", reply.Data, err)
-	}
-	if e := ack.Error; e != nil {
-		if e.ErrCode == codeStorageExceeded || e.ErrCode == codeStoreFailed && e.Description == "maximum bytes exceeded" {
+	seq, err := acknowledged(reply.Data)
+	if e, refused := errors.AsType[*apiError](err); refused {
+		if e.full() {
 			return errNoSpaceInStream
 		}
-		return fmt.Errorf("natslink: store refuses to write: %s", e.Description)
+		return fmt.Errorf("natslink: store refuses to write: %w", e)
+	}
+	if err != nil {
+		return err
 	}
 	// The number is part of what is sealed. Any other number means that the stream has records that we did not write.
-	if ack.Seq != last+1 {
-		return fmt.Errorf("natslink: store gave number %d where %d was due", ack.Seq, last+1)
+	if seq != last+1 {
+		return fmt.Errorf("natslink: store gave number %d where %d was due", seq, last+1)
 	}
 	return nil
 }

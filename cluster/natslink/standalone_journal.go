@@ -322,18 +322,15 @@ func (l *link) keep() {
 		if errors.Is(err, cluster.ErrClosed) {
 			return
 		}
-		if err != nil && l.cfg.Log != nil {
+		if err != nil {
 			l.cfg.Log.Warn("old journal records could not be purged", "error", err)
 		}
-		timer := time.NewTimer(step)
 		select {
-		case <-timer.C:
+		case <-time.After(step):
 		case <-l.retention:
 		case <-l.done:
-			timer.Stop()
 			return
 		}
-		timer.Stop()
 	}
 }
 

@@ -154,91 +154,50 @@ func (l *link) revision(key string) uint64 {
 	return l.revisions[key]
 }
 
-func (l *link) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	return l.change(ctx, key, kindValue, value, 0, func(uint64) error { return nil })
-}
-
-func (l *link) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	return l.change(ctx, key, kindValue, value, 0, func(held uint64) error {
-		if held != revision {
-			return cluster.ErrRevision
-		}
-		return nil
-	})
-}
-
-// errUnchanged: there is nothing to do.
-var errUnchanged = errors.New("unchanged")
-
-func (l *link) Delete(ctx context.Context, key string) error {
-	_, err := l.change(ctx, key, kindDeleted, nil, 0, func(held uint64) error {
-		if held == 0 {
-			return errUnchanged
-		}
-		return nil
-	})
-	if errors.Is(err, errUnchanged) {
-		return nil
-	}
-	return err
-}
-
-func (l *link) Remove(ctx context.Context, key string, revision uint64) error {
-	_, err := l.change(ctx, key, kindDeleted, nil, 0, func(held uint64) error {
-		if held == 0 || held != revision {
-			return cluster.ErrRevision
-		}
-		return nil
-	})
-	return err
-}
-
-// change writes one change of a key, unless check objects to the revision that it has. The ttl
-// is that of a lease.
-func (l *link) change(ctx context.Context, key string, k kind, value []byte, ttl time.Duration, check func(held uint64) error) (uint64, error) {
-	if err := cluster.CheckKey(key); err != nil {
-		return 0, err
-	}
-	if err := cluster.CheckValue(value); err != nil {
-		return 0, err
-	}
-	value = slices.Clone(value)
+// change writes one change of a key.
+func (l *link) change(ctx context.Context, w cluster.Write) (uint64, error) {
 	revision := make(chan uint64, 1)
 	err := l.write(ctx, func(ctx context.Context) error {
-		held := l.revision(key)
-		if err := check(held); err != nil {
-			return err
+		held := l.revision(w.Key)
+		switch {
+		case w.Delete && held == 0:
+			return cluster.ErrUnchanged
+		case !w.Any && held != w.Expect:
+			return cluster.ErrRevision
 		}
 		number, digest := l.keysLast+1, l.digest
 		if held != 0 {
-			digest ^= digestOf(key, held)
+			digest ^= digestOf(w.Key, held)
 		}
-		if k != kindDeleted {
-			digest ^= digestOf(key, number)
+		if !w.Delete {
+			digest ^= digestOf(w.Key, number)
 		}
-		data, ends := value, time.Time{}
-		if k == kindLease {
-			ends = time.Now().Add(ttl)
-			data = sealLease(ends, ttl, value)
+		k, data, ends := kindValue, w.Value, time.Time{}
+		switch {
+		case w.Delete:
+			k = kindDeleted
+		case w.TTL > 0:
+			ends = time.Now().Add(w.TTL)
+			k, data = kindLease, sealLease(ends, w.TTL, w.Value)
 		}
-		subject := keysSubject + key
+		subject := keysSubject + w.Key
 		env := envelope{number: number, extra: digest, kind: k, data: data}.seal(subject)
 		if err := l.publish(ctx, subject, env, l.keysLast, true); err != nil {
 			if errors.Is(err, errNoSpaceInStream) {
 				return fmt.Errorf("%w: the keys take their %d bytes; delete some or raise MaxKeys", cluster.ErrFull, l.cfg.MaxKeys)
 			}
-			return fmt.Errorf("key %s: %w", key, err)
+			return fmt.Errorf("key %s: %w", w.Key, err)
 		}
 		l.keysLast = number
 		l.mu.Lock()
-		if l.digest = digest; k != kindDeleted {
-			l.revisions[key] = number
+		if l.digest = digest; w.Delete {
+			delete(l.revisions, w.Key)
 		} else {
-			delete(l.revisions, key)
+			l.revisions[w.Key] = number
 		}
-		l.hold(key, number, ends)
+		l.hold(w.Key, number, ends)
 		l.mu.Unlock()
-		l.watchers.Changed(key)
+		l.watchers.Changed(w.Key)
 		m := l.mark.now
 		m.keys = number
 		if err := l.mark.write(m, true); err != nil {

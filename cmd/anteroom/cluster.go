@@ -20,6 +20,7 @@ import (
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/server"
 )
@@ -186,10 +187,8 @@ func addCores(ctx context.Context, c *client.Client, _ []string) (now manage.Add
 		if st, err := getCluster(ctx, c, nil); err == nil && st.Name != "" {
 			return now, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !walltime.Sleep(ctx, time.Second/4) {
 			return now, anteroom.Errorf(anteroom.Unavailable, "the new process does not answer: its log says why")
-		case <-time.After(time.Second / 4):
 		}
 	}
 }
@@ -276,7 +275,7 @@ reach the application without it. This sends at most ` + strconv.Itoa(maxAsked) 
 	}
 	r := remoteFlags(cmd)
 	var at, origin string
-	o := &outside{transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, now: time.Now, sleep: sleep}
+	o := &outside{transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, now: time.Now, sleep: walltime.Sleep}
 	cmd.Flags().StringVar(&at, "url", "", "test the room that covers this `URL` from outside")
 	cmd.Flags().StringVar(&origin, "origin", "", "with --url: `URL` of the application, which must not answer visitors")
 	cmd.Flags().StringVar(&o.cookie, "cookie", "__cfwaitingroom", "with --url: cookie_name of the configuration")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/server"
 	"github.com/anteroom/anteroom/sim/demo/history"
@@ -64,10 +65,8 @@ func demoRooms(ctx context.Context, m *manage.Manager, o demoOptions) (open func
 		}
 	}
 	open = func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
+		if !walltime.Sleep(ctx, closedFor) {
 			return ctx.Err()
-		case <-time.After(closedFor):
 		}
 		_, err := m.ChangeRoom(ctx, by, zone.ID, shop.ID, func(r *anteroom.Room) error { r.QueueAll = false; return nil })
 		return err

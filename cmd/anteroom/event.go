@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,11 +77,7 @@ func eventList(r *remote) *cobra.Command {
 		}, func(w io.Writer, _ room, events []event) error {
 			t := newTable(w, "EVENT", "PREQUEUE", "START", "END", "SHUFFLE", "SUSPENDED", "ID")
 			for _, e := range events {
-				prequeue := ""
-				if e.Prequeue != nil {
-					prequeue = *e.Prequeue
-				}
-				t.row(e.Name, prequeue, e.Start, e.End, e.Shuffle, e.Suspended, e.ID)
+				t.row(e.Name, schema.Value(e.Prequeue), e.Start, e.End, e.Shuffle, e.Suspended, e.ID)
 			}
 			return t.Flush()
 		})
@@ -132,16 +129,13 @@ func eventSet(r *remote) *cobra.Command {
 			return nil, err
 		}
 		rename(body)
+		all := settings(anteroom.EventFields())
 		for _, name := range inherit {
-			known := false
-			for _, s := range settings(anteroom.EventFields()) {
-				if s.flag == name && s.Pointer {
-					body[s.Key], known = nil, true
-				}
-			}
-			if !known {
+			i := slices.IndexFunc(all, func(s setting) bool { return s.flag == name && s.Pointer })
+			if i < 0 {
 				return nil, usageError{fmt.Errorf("--inherit %s: events do not inherit this setting; see %s --help", name, cmd.CommandPath())}
 			}
+			body[all[i].Key] = nil
 		}
 		if len(body) == 0 {
 			return nil, usageError{fmt.Errorf("no flag says what to change; see %s --help", cmd.CommandPath())}

@@ -84,16 +84,15 @@ func (w *lateWriter) Write(line []byte) (int, error) {
 
 // flush waits until the lines up to here are written, for lateTime at most.
 func (w *lateWriter) flush() {
-	limit := time.NewTimer(lateTime)
-	defer limit.Stop()
+	limit := time.After(lateTime)
 	written := make(chan struct{})
 	select {
 	case w.queue <- lateLine{written: written}:
-	case <-limit.C:
+	case <-limit:
 		return
 	}
 	select {
 	case <-written:
-	case <-limit.C:
+	case <-limit:
 	}
 }

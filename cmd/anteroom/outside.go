@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -43,7 +44,7 @@ type outside struct {
 	wait        bool     // until a pass has ended
 	transport   http.RoundTripper
 	now         func() time.Time
-	sleep       func(context.Context, time.Duration) error
+	sleep       func(context.Context, time.Duration) bool
 
 	asked  int
 	checks []outsideCheck
@@ -234,8 +235,8 @@ func (o *outside) askPasses(ctx context.Context, first outsideAnswer) error {
 		return nil
 	}
 	if o.wait {
-		if err := o.sleep(ctx, time.Unix(claims.Expiry, 0).Sub(o.now())+time.Second); err != nil {
-			return err
+		if !o.sleep(ctx, time.Unix(claims.Expiry, 0).Sub(o.now())+time.Second) {
+			return ctx.Err()
 		}
 		forged = append(forged, forgery{"an expired one", second.pass.Name + "=" + good})
 	}
@@ -272,16 +273,6 @@ func (o *outside) examine(cmd *cobra.Command, r *remote, at, origin string) (err
 		return errFindings
 	}
 	return stopped
-}
-
-// sleep waits, unless the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // forgery is a pass that nobody may accept.
@@ -346,8 +337,6 @@ func parseOutside(flag, text string) (*url.URL, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, usageError{fmt.Errorf("invalid address %q for --%s: use http:// or https:// with a host, like https://shop.example.com", text, flag)}
 	}
-	if u.Path == "" {
-		u.Path = "/"
-	}
+	u.Path = cmp.Or(u.Path, "/")
 	return u, nil
 }

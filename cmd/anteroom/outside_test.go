@@ -89,9 +89,9 @@ func lookAt(t *testing.T, r *toyRoom, application string) string {
 		t.Fatal(err)
 	}
 	o := outside{url: at, cookie: "__cfwaitingroom", wait: true, transport: &http.Transport{DisableKeepAlives: true}, now: func() time.Time { return r.now },
-		sleep: func(_ context.Context, d time.Duration) error {
+		sleep: func(_ context.Context, d time.Duration) bool {
 			r.now = r.now.Add(d)
-			return nil
+			return true
 		}}
 	if application != "" {
 		if o.origin, err = url.Parse(application); err != nil {

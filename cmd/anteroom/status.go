@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -59,10 +60,7 @@ origin. WHY is what keeps new visitors out. The token needs permission to read e
 
 // why says what keeps new visitors of a room out, or that nothing does.
 func why(s *schema.Status) string {
-	f := s.InForce
-	if f == nil {
-		f = &schema.InForce{}
-	}
+	f := cmp.Or(s.InForce, &schema.InForce{})
 	switch {
 	case f.Suspended:
 		return "suspended"

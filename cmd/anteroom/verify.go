@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -10,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -184,23 +182,7 @@ func (r *remote) fetch(cmd *cobra.Command, from string, most int64) ([]byte, err
 		}
 		return []byte(b.String()), nil
 	}
-	in := cmd.InOrStdin()
-	if from != "-" {
-		file, err := os.Open(from)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	b, err := io.ReadAll(io.LimitReader(bufio.NewReader(in), most+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) > most {
-		return nil, fmt.Errorf("%s has more than %d bytes", from, most)
-	}
-	return b, nil
+	return readInput(from, cmd.InOrStdin(), most)
 }
 
 // verifyShuffle recomputes a shuffle. An error says that the record cannot be read; what does

@@ -10,6 +10,8 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
+
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 // Faults of an answer's framing, beside those of its head.
@@ -247,7 +249,10 @@ type body struct {
 }
 
 // Read reads the next part. A body that is cut short ends with io.ErrUnexpectedEOF.
-func (b *body) Read(p []byte) (int, error) {
+func (b *body) Read(p []byte) (int, error) { return b.next(p, nil) }
+
+// next is Read into p, or into a pipe.
+func (b *body) next(p []byte, pipe *socket.Pipe) (n int, err error) {
 	b.mu.Lock()
 	switch {
 	case b.closed:
@@ -260,7 +265,11 @@ func (b *body) Read(p []byte) (int, error) {
 	b.reading = true
 	b.mu.Unlock()
 
-	n, err := b.read(p)
+	if pipe != nil {
+		n, err = b.fill(pipe)
+	} else {
+		n, err = b.read(p)
+	}
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -269,6 +278,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.closed:
 		b.x.end(false)
 		return n, errClosed
+	case err == errors.ErrUnsupported: // of the pipe
 	case err == io.EOF:
 		b.over = true
 		b.x.end(b.keep && b.x.in.Buffered() == 0)
@@ -296,6 +306,13 @@ func (b *body) read(p []byte) (n int, err error) {
 		p = p[:b.left]
 	}
 	n, err = in.Read(p)
+	return b.got(n, err)
+}
+
+func (b *body) fill(pipe *socket.Pipe) (int, error) { return b.got(pipe.Fill(b.x.conn.sock, b.left)) }
+
+// got counts what has come of a body of a known length.
+func (b *body) got(n int, err error) (int, error) {
 	if b.left -= int64(n); b.left == 0 {
 		return n, io.EOF
 	}

@@ -31,6 +31,7 @@ type reply struct {
 	pending []byte
 	err     error // of writing
 	trailer []string
+	relay   Relay
 }
 
 var outBuffers = sync.Pool{New: func() any { return new([outBuffer]byte) }}

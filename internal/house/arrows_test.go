@@ -34,7 +34,7 @@ var table = []tableRow{
 	{pkg: "internal/markup"},
 	{pkg: "internal/packed"},
 	{pkg: "internal/zones", imports: []string{"internal/packed"}},
-	{pkg: "internal/qr"},
+	{pkg: "internal/qr", modules: []string{"rsc.io/qr"}},
 	{pkg: "internal/exposition", modules: []string{"google.golang.org/protobuf"}, http: true},
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "ticket/proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
@@ -85,7 +85,7 @@ var table = []tableRow{
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "internal/packed", "api", "manage", "dashboard/signin"}, http: true},
 	{pkg: "bridge", imports: []string{"."}},
 	{pkg: "bridge/fastly", imports: []string{"."}},
-	{pkg: "bridge/aws", imports: []string{".", "internal/markup", "bridge", "api", "manage", "cluster"}, http: true},
+	{pkg: "bridge/aws", imports: []string{".", "internal/markup", "internal/walltime", "bridge", "api", "manage", "cluster"}, http: true},
 	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "gateway/route", "gateway", "ticket/invite"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
@@ -98,7 +98,7 @@ var table = []tableRow{
 	{pkg: "sim/demo/history", imports: []string{".", "analytics"}},
 	{pkg: "sim/demo/...", imports: []string{".", "internal/markup", "sim/demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "server", http: true,
-		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "rules", "page/...", "config", "ticket/account", "cluster/...", "node", "cluster/doctor",
+		imports: []string{".", "internal/exposition", "internal/walltime", "engine", "ticket", "ticket/proof", "rules", "page/...", "config", "ticket/account", "cluster/...", "node", "cluster/doctor",
 			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "sim/demo/crowd", "sim/demo/shop"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},
@@ -106,7 +106,7 @@ var table = []tableRow{
 	{pkg: "examples/edges", imports: []string{"internal/packed"}},
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "gateway/route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "internal/walltime", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "gateway/route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

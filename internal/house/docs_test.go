@@ -38,6 +38,7 @@ var limits = map[string][]string{
 	"bridge/queueit":   {"maxReturns", "returnsWithin", "leastRedeem", "maxCanceled", "maxInvitation", "storeTime"},
 	"dashboard":        {"maxSessions"},
 	"manage":           {"maxLent", "maxInviteUses", "maxInviteLife", "maxInviteCodes", "maxInviteBatches", "maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow", "defaultInviteLife", "inviteMemory"},
+	"gateway/socket":   {"maxPipes"},
 	"gateway/push":     {"maxSubscriptions", "maxMessage", "maxEndpoint", "KeptFor", "tries"},
 	"ticket/invite":    {"maxText", "again", "attempts"},
 	"ticket/account":   {"maxToken", "maxJWKS", "leeway", "maxName", "remembered", "attempts", "maxKeys", "refresh", "again", "fetchTime", "maxSources"},

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // Process is a process that was started.
@@ -75,7 +77,7 @@ func (p *Process) Ready(ctx context.Context, admin string, within time.Duration)
 		if !p.Running() {
 			return fmt.Errorf("ended (%v) before it was ready", p.ProcessState)
 		}
-		if !Sleep(ctx, 10*time.Millisecond) {
+		if !walltime.Sleep(ctx, 10*time.Millisecond) {
 			return fmt.Errorf("was not ready within %v (%s)", within, said)
 		}
 	}
@@ -86,25 +88,11 @@ func (p *Process) Stop(by os.Signal, within time.Duration) error {
 	if err := p.Process.Signal(by); err != nil {
 		return err
 	}
-	late := time.NewTimer(within)
-	defer late.Stop()
 	select {
 	case <-p.Exited:
 		return nil
-	case <-late.C:
+	case <-time.After(within):
 		p.Process.Kill()
 		return fmt.Errorf("did not end within %v of %v", within, by)
-	}
-}
-
-// Sleep waits for a time, and reports whether it did to the end.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

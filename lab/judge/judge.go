@@ -167,9 +167,7 @@ func (c *Case) sessions() []*session {
 		if id == "" {
 			continue
 		}
-		if q.Sent == 0 {
-			q.Sent = q.Seen
-		}
+		q.Sent = cmp.Or(q.Sent, q.Seen)
 		s := byID[id]
 		if s == nil {
 			s = &session{id: id}

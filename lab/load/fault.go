@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // Faults that a run can have instead of a plain kill -9.
@@ -120,7 +120,7 @@ func (p *process) disaster(ctx context.Context) (ended time.Time, err error) {
 		if err := tool("fsfreeze", "-f", p.data()); err != nil {
 			return ended, err
 		}
-		child.Sleep(ctx, stallFor)
+		walltime.Sleep(ctx, stallFor)
 		ended = time.Now()
 		p.gateway.Process.Kill() // takes effect when its write returns
 		err = tool("fsfreeze", "-u", p.data())
@@ -130,12 +130,12 @@ func (p *process) disaster(ctx context.Context) (ended time.Time, err error) {
 		if err := p.fill(); err != nil {
 			return ended, err
 		}
-		child.Sleep(ctx, fullFor)
+		walltime.Sleep(ctx, fullFor)
 	case faultRestore:
 		if err := errors.Join(os.RemoveAll(backup), tool("cp", "-a", p.data(), backup)); err != nil {
 			return ended, err
 		}
-		child.Sleep(ctx, restoreAge)
+		walltime.Sleep(ctx, restoreAge)
 	}
 	ended = time.Now()
 	if p.o.Fault == faultTerm {
@@ -158,6 +158,6 @@ func (p *process) after(ctx context.Context) error {
 	if p.o.Fault != faultStart {
 		return nil
 	}
-	child.Sleep(ctx, fullFor)
+	walltime.Sleep(ctx, fullFor)
 	return p.empty()
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,14 +136,7 @@ func create(name string, write func(io.Writer) error) error {
 		return fmt.Errorf("load: %w", err)
 	}
 	b := bufio.NewWriter(file)
-	err = write(b)
-	if flushErr := b.Flush(); err == nil {
-		err = flushErr
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err = cmp.Or(write(b), b.Flush(), file.Close()); err != nil {
 		return fmt.Errorf("load: %s: %w", name, err)
 	}
 	return nil

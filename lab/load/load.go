@@ -32,7 +32,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/lab/judge"
 	"github.com/anteroom/anteroom/sim/demo/crowd"
 	"github.com/anteroom/anteroom/sim/demo/shop"
@@ -63,32 +63,22 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	large, small := Options{Active: 500, PerMinute: 600, SessionDuration: 30 * time.Second, Duration: 8 * time.Minute, Streams: 300},
 		Options{Active: 100, PerMinute: 200, SessionDuration: 10 * time.Second, Duration: 100 * time.Second, Streams: 100}
-	if o.Visitors == 0 {
-		o.Visitors = 20_000
-	}
+	o.Visitors = cmp.Or(o.Visitors, 20_000)
 	d := large
 	if o.Visitors < 10_000 {
 		d = small
 	}
-	otherwise(&o.Active, d.Active)
-	otherwise(&o.PerMinute, d.PerMinute)
+	o.Active = cmp.Or(o.Active, d.Active)
+	o.PerMinute = cmp.Or(o.PerMinute, d.PerMinute)
 	if o.Edge != "" {
-		otherwise(&o.SessionDuration, 2*edgePass)
+		o.SessionDuration = cmp.Or(o.SessionDuration, 2*edgePass)
 	}
-	otherwise(&o.SessionDuration, d.SessionDuration)
-	otherwise(&o.Duration, d.Duration)
-	otherwise(&o.Streams, d.Streams)
-	otherwise(&o.Down, time.Second)
-	if o.Out == nil {
-		o.Out = io.Discard
-	}
+	o.SessionDuration = cmp.Or(o.SessionDuration, d.SessionDuration)
+	o.Duration = cmp.Or(o.Duration, d.Duration)
+	o.Streams = cmp.Or(o.Streams, d.Streams)
+	o.Down = cmp.Or(o.Down, time.Second)
+	o.Out = cmp.Or(o.Out, io.Discard)
 	return o
-}
-
-func otherwise[T int | time.Duration](v *T, value T) {
-	if *v == 0 {
-		*v = value
-	}
 }
 
 func (o Options) check() error {
@@ -209,16 +199,7 @@ func run(ctx context.Context, o Options, gate gateway) (judge.Report, error) {
 	result, outages, err := evening(ctx, o, gate, url, start, origin)
 	before := ownCPU()
 	cost, closeErr := gate.close()
-	if err == nil {
-		err = closeErr
-	}
-	if flushErr := log.Flush(); err == nil {
-		err = flushErr
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	if err = cmp.Or(err, closeErr, log.Flush(), ctx.Err()); err != nil {
 		return judge.Report{}, fmt.Errorf("load: no verdict: %w", err)
 	}
 	f.Outages, f.Failures = outages, result.Failures
@@ -272,7 +253,7 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 	began := time.Now()
 	for i := range o.Kills {
 		at := began.Add(o.Duration * time.Duration(i+1) / time.Duration(o.Kills+1))
-		if !child.Sleep(ctx, time.Until(at)) {
+		if !walltime.Sleep(ctx, time.Until(at)) {
 			return outages, nil
 		}
 		ended, err := gate.disaster(ctx)
@@ -283,7 +264,7 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 		fmt.Fprintf(o.Out, "        %s\n", cmp.Or(o.Fault, "kill -9"))
 		// A run that ends during an outage ends with the gateway up, so that it can be
 		// closed and its log is whole.
-		child.Sleep(ctx, o.Down)
+		walltime.Sleep(ctx, o.Down)
 		if err := gate.restart(context.WithoutCancel(ctx)); err != nil {
 			return outages, err
 		}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -39,10 +40,7 @@ var pasts = map[string]string{"create": "made", "change": "changed", "delete": "
 // text says a change in a sentence.
 func (c Change) text() string {
 	what, did, _ := strings.Cut(c.Operation, ".")
-	name := c.Name
-	if name == "" {
-		name = c.Object
-	}
+	name := cmp.Or(c.Name, c.Object)
 	text := c.Actor + ": " + c.Operation + " " + name
 	if past, ok := pasts[did]; ok {
 		text = c.Actor + " " + past + " the " + what + " " + name

@@ -358,8 +358,7 @@ func starting(e *anteroom.Event, o anteroom.Occurrence, wait time.Duration, st a
 func figuresOf(st anteroom.Status) *Figures {
 	f := &Figures{Waiting: st.Waiting, ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers, AdmittedLastMin: st.AdmittedLastMin, NewUsersPerMinute: st.NewPerMinute}
 	if st.WaitKnown {
-		s := int(st.WaitOfNewcomer / time.Second)
-		f.EstimateSeconds = &s
+		f.EstimateSeconds = new(int(st.WaitOfNewcomer / time.Second))
 	}
 	return f
 }

@@ -163,15 +163,12 @@ func (q *queue) work(ctx context.Context) {
 	for {
 		d, t, m, wait := q.next()
 		if d == nil {
-			timer := time.NewTimer(wait)
 			select {
 			case <-ctx.Done():
-				timer.Stop()
 				return
 			case <-q.wake:
-			case <-timer.C:
+			case <-time.After(wait):
 			}
-			timer.Stop()
 			continue
 		}
 		out := q.s.Try(ctx, t, m)

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -58,10 +59,8 @@ const maxRunning = 16
 
 // NewSender returns a sender without webhooks.
 func NewSender(cfg Config) *Sender {
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	s := &Sender{cfg: cfg, log: cfg.Log, secure: cfg.Guard.client(false), plain: cfg.Guard.client(true), running: make(chan struct{}, maxRunning)}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
 	if cfg.now == nil {
 		s.cfg.now = time.Now
 	}

@@ -6,6 +6,7 @@
 package geo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -276,9 +277,7 @@ func degrees(f *float64) string {
 // fill puts into p what it lacks. What belongs together comes from one file: a city of one
 // and a country of another may contradict each other.
 func fill(p, from *rules.Place) {
-	if p.ASN == 0 {
-		p.ASN = from.ASN
-	}
+	p.ASN = cmp.Or(p.ASN, from.ASN)
 	bare := p.Country == "" && p.Continent == "" && p.Lat == ""
 	finer := p.Country == from.Country && p.City == "" && p.Region == "" && p.Lat == ""
 	if bare || finer {

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -99,9 +100,7 @@ func New(c Config) *Room {
 	if len(c.Sites) == 0 {
 		c.Sites = []int{1}
 	}
-	if c.Curve == 0 {
-		c.Curve = 1
-	}
+	c.Curve = cmp.Or(c.Curve, 1)
 	if c.Exchange <= 0 {
 		c.Exchange = defaultExchange
 	}

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -197,9 +198,7 @@ func (r *Room) page(now anteroom.Time, w *worker, t anteroom.Ticket, reason ante
 		d.QueueIsFull, d.WaitKnown = true, false
 	}
 	d.Refresh = st.Refresh
-	if d.Refresh == 0 {
-		d.Refresh = refresh
-	}
+	d.Refresh = cmp.Or(d.Refresh, refresh)
 	d.Refresh = time.Duration(float64(d.Refresh) * (0.9 + 0.2*r.rng.Float64()))
 	t.LastCheckIn, t.Next, t.Refresh = now, now.Add(d.Refresh), d.Refresh
 	d.Ticket, d.SetCookie = t, true

@@ -11,6 +11,7 @@
 package pass
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/hkdf"
@@ -183,9 +184,7 @@ type Issuer struct {
 // Issuer returns the issuer of a room's passes, for its zone. An edge that is named gets passes that its secret verifies;
 // an empty one means ES256. An empty issuer means [DefaultIssuer]. Errors are of kind Invalid.
 func (k *Keys) Issuer(issuer, zone string, room anteroom.RoomID, edge string) (*Issuer, error) {
-	if issuer == "" {
-		issuer = DefaultIssuer
-	}
+	issuer = cmp.Or(issuer, DefaultIssuer)
 	if len(issuer) > maxName || zone == "" || len(zone) > maxName || room == "" {
 		return nil, anteroom.Errorf(anteroom.Invalid, "pass: issuer and zone have at most %d bytes, and zone and room are not empty", maxName)
 	}

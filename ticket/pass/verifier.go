@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/hmac"
@@ -102,9 +103,7 @@ func NewEdgeVerifier(secrets []EdgeSecret, want Want) (*Verifier, error) {
 }
 
 func (v *Verifier) checked() (*Verifier, error) {
-	if v.Issuer == "" {
-		v.Issuer = DefaultIssuer
-	}
+	v.Issuer = cmp.Or(v.Issuer, DefaultIssuer)
 	switch {
 	case v.Audience == "" || v.Room == "":
 		return nil, anteroom.Errorf(anteroom.Invalid, "pass: name the zone and the room: without them, passes of others would be accepted")

@@ -13,6 +13,7 @@
 package proof
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
@@ -97,9 +98,7 @@ type Signer struct {
 
 // New returns a signer. Errors are of kind Invalid.
 func New(cfg Config) (*Signer, error) {
-	if cfg.Issuer == "" {
-		cfg.Issuer = DefaultIssuer
-	}
+	cfg.Issuer = cmp.Or(cfg.Issuer, DefaultIssuer)
 	if len(cfg.Issuer) > maxName {
 		return nil, anteroom.Errorf(anteroom.Invalid, "proof: the issuer has %d bytes, and %d is the most", len(cfg.Issuer), maxName)
 	}
@@ -109,9 +108,7 @@ func New(cfg Config) (*Signer, error) {
 	if cfg.SubjectKey == (Seed{}) {
 		return nil, anteroom.Errorf(anteroom.Invalid, "proof: there is no subject key")
 	}
-	if cfg.CacheSize == 0 {
-		cfg.CacheSize = DefaultCacheSize
-	}
+	cfg.CacheSize = cmp.Or(cfg.CacheSize, DefaultCacheSize)
 	var set jose.JSONWebKeySet
 	var sign ed25519.PrivateKey
 	for i, k := range cfg.Keys {

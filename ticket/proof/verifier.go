@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -48,9 +49,7 @@ type Verifier struct {
 // for one site. Jwks is the JWK set as the gateway publishes it; keys of other kinds than
 // Ed25519 are left out. Errors are of kind Invalid.
 func NewVerifier(jwks []byte, issuer, audience string) (*Verifier, error) {
-	if issuer == "" {
-		issuer = DefaultIssuer
-	}
+	issuer = cmp.Or(issuer, DefaultIssuer)
 	if audience == "" {
 		return nil, anteroom.Errorf(anteroom.Invalid, "proof: no audience to check: without it, proofs for any other website would be accepted")
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"syscall"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const drawnWorlds = "the simulator's changes of roles are in drawn worlds: make sim"
@@ -35,7 +37,7 @@ func changing() []Case {
 			n := c.Node("a4")
 			done := c.Mark(n.name + " cut off")
 			c.CutNode(n, true)
-			c.pause(ctx, still)
+			walltime.Sleep(ctx, still)
 			c.CutNode(n, false)
 			done()
 			return nil
@@ -110,11 +112,11 @@ func changing() []Case {
 // silencing takes one core after the other out of touch for a while, with a rest in between.
 func silencing(times int, still, rest time.Duration, fault func(context.Context, *Cluster, *Node) (undo func() error, err error)) func(context.Context, *Cluster) error {
 	return func(ctx context.Context, c *Cluster) error {
-		if !c.pause(ctx, 65*time.Second) {
+		if !walltime.Sleep(ctx, 65*time.Second) {
 			return nil
 		}
 		for i := range times {
-			if !c.pause(ctx, rest) {
+			if !walltime.Sleep(ctx, rest) {
 				return nil
 			}
 			n := c.nodes[i%3]
@@ -123,7 +125,7 @@ func silencing(times int, still, rest time.Duration, fault func(context.Context,
 			if err != nil {
 				return err
 			}
-			c.pause(ctx, still)
+			walltime.Sleep(ctx, still)
 			if err := undo(); err != nil {
 				return err
 			}

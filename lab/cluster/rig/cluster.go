@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/lab/cluster/network"
 	"github.com/anteroom/anteroom/lab/judge"
 )
@@ -325,11 +325,8 @@ func (c *Cluster) carried() (t network.Traffic) {
 
 // Sleep waits for a time at scale 1 and reports whether it did to the end.
 func (c *Cluster) Sleep(ctx context.Context, d time.Duration) bool {
-	return child.Sleep(ctx, scaled(d, c.o.Scale))
+	return walltime.Sleep(ctx, scaled(d, c.o.Scale))
 }
-
-// pause waits for a time that does not depend on the scale.
-func (c *Cluster) pause(ctx context.Context, d time.Duration) bool { return child.Sleep(ctx, d) }
 
 // Left is how long visitors still come.
 func (c *Cluster) Left() time.Duration { return c.length - time.Since(c.began) }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -110,7 +111,7 @@ func (c *Cluster) crash(ctx context.Context, n *Node) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
-	c.pause(ctx, down)
+	walltime.Sleep(ctx, down)
 	if err := n.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (c *Cluster) crash(ctx context.Context, n *Node) error {
 // killing kills a node again and again; the last one is back well before the end.
 func killing(every time.Duration, which func(*Cluster) *Node) func(context.Context, *Cluster) error {
 	return func(ctx context.Context, c *Cluster) error {
-		for c.pause(ctx, every) && c.Left() > 2*every {
+		for walltime.Sleep(ctx, every) && c.Left() > 2*every {
 			n := which(c)
 			if n == nil {
 				return fmt.Errorf("rig: no node to kill")
@@ -137,13 +138,13 @@ func killing(every time.Duration, which func(*Cluster) *Node) func(context.Conte
 // stopping has a node stand still for a while, again and again.
 func stopping(every, still time.Duration, which func(*Cluster) *Node) func(context.Context, *Cluster) error {
 	return func(ctx context.Context, c *Cluster) error {
-		for c.pause(ctx, every) && c.Left() > every+2*still {
+		for walltime.Sleep(ctx, every) && c.Left() > every+2*still {
 			n := which(c)
 			done := c.Mark("SIGSTOP " + n.name)
 			if err := n.Signal(syscall.SIGSTOP); err != nil {
 				return err
 			}
-			c.pause(ctx, still)
+			walltime.Sleep(ctx, still)
 			if err := n.Signal(syscall.SIGCONT); err != nil {
 				return err
 			}
@@ -154,7 +155,7 @@ func stopping(every, still time.Duration, which func(*Cluster) *Node) func(conte
 }
 
 func jumping(ctx context.Context, c *Cluster) error {
-	for i := 0; c.pause(ctx, 7*time.Second) && c.Left() > 10*time.Second; i++ {
+	for i := 0; walltime.Sleep(ctx, 7*time.Second) && c.Left() > 10*time.Second; i++ {
 		n := c.Any()
 		by := c.wrong()
 		if i%4 == 3 {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/lab/child"
 	"github.com/anteroom/anteroom/lab/cluster/network"
 )
@@ -47,14 +48,14 @@ type Node struct {
 func (n *Node) visitors() string  { return fmt.Sprintf("%s:%d", n.host.Front, visitorPort) }
 func (n *Node) operators() string { return fmt.Sprintf("%s:%d", n.host.Front, operatorPort) }
 func (n *Node) log() string       { return filepath.Join(n.dir, "log") }
+
+func (n *Node) faultClock() string { return filepath.Join(n.dir, "clock") }
+
 func (n *Node) secret() string {
 	if n.core {
 		return filepath.Join(n.c.dir, "secret")
 	}
 	return filepath.Join(n.dir, "secret")
-}
-func (n *Node) faultClock() string {
-	return filepath.Join(n.dir, "clock")
 }
 
 // Start starts the process and waits until it is ready.
@@ -152,7 +153,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	n.mu.Lock()
 	n.orderly = !n.c.o.Single // there, nobody else takes the visitors
 	n.mu.Unlock()
-	n.c.pause(ctx, noticed)
+	walltime.Sleep(ctx, noticed)
 	p := n.running()
 	if err := p.Stop(syscall.SIGTERM, stopWithin); err != nil {
 		return fmt.Errorf("rig: %s %w: see %s", n.name, err, n.log())
@@ -184,15 +185,7 @@ func (n *Node) Signal(sig syscall.Signal) error {
 
 // Clock moves the node's wall clock off the machine's by so much.
 func (n *Node) Clock(by time.Duration) error {
-	temporary := n.faultClock() + ".new"
-	err := os.WriteFile(temporary, []byte(strconv.FormatInt(by.Milliseconds(), 10)+"\n"), 0o600)
-	if err == nil {
-		err = os.Rename(temporary, n.faultClock())
-	}
-	if err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	return nil
+	return replace(n.faultClock(), strconv.FormatInt(by.Milliseconds(), 10)+"\n")
 }
 
 // serves reports whether visitors are sent to the node.

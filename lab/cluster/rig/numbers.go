@@ -43,10 +43,7 @@ func (s *story) seats() []seat {
 		if h.Session == "" {
 			continue
 		}
-		sent := h.Sent
-		if sent == 0 {
-			sent = h.Seen
-		}
+		sent := cmp.Or(h.Sent, h.Seen)
 		i, known := byID[h.Session]
 		if !known {
 			i = len(out)
@@ -164,7 +161,7 @@ func (s *story) numbers(report judge.Report) sim.Numbers {
 	s.idle(events, &n)
 	n.Premature = s.premature(seats)
 	n.LotteryRank = s.rank()
-	n.HeldMean, n.HeldP99 = s.held(seats)
+	n.HeldMean, n.HeldP99 = s.held()
 	n.Messages, n.Bytes = s.packets, s.bytes
 	return n
 }
@@ -313,7 +310,7 @@ func (s *story) rank() float64 {
 }
 
 // held is how long a request inside took to the origin: mean and p99.
-func (s *story) held(seats []seat) (mean, p99 time.Duration) {
+func (s *story) held() (mean, p99 time.Duration) {
 	began := map[string]bool{}
 	var took []float64
 	total := 0.0

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // operated are the runs in which operators do something.
@@ -68,7 +68,7 @@ func adding(ctx context.Context, c *Cluster) error {
 }
 
 func rotating(ctx context.Context, c *Cluster) error {
-	for c.pause(ctx, 5*time.Second) && c.Left() > 10*time.Second {
+	for walltime.Sleep(ctx, 5*time.Second) && c.Left() > 10*time.Second {
 		c.Mark("new key")()
 		if err := c.Call(ctx, c.AnyCore(), "POST", "/anteroom/v1/keys/rotate", "", nil); err != nil {
 			return err
@@ -80,7 +80,7 @@ func rotating(ctx context.Context, c *Cluster) error {
 func limiting(ctx context.Context, c *Cluster) error {
 	was := c.room
 	for _, share := range []float64{2. / 3, 1, 0, 1} {
-		if !child.Sleep(ctx, c.length/6) {
+		if !walltime.Sleep(ctx, c.length/6) {
 			return nil
 		}
 		to := was
@@ -100,7 +100,7 @@ func rolling(every time.Duration, again float64, change func(*Node)) func(contex
 		c.rnd.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		back := nodes[:int(again*float64(len(nodes)))]
 		for _, n := range append(nodes, back...) {
-			if !c.pause(ctx, every) {
+			if !walltime.Sleep(ctx, every) {
 				return nil
 			}
 			done := c.Mark("restart " + n.name)

@@ -9,6 +9,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,13 +68,7 @@ func Run(ctx context.Context, o Options, kase Case) (*Outcome, error) {
 	fmt.Fprintf(o.Out, "\n== %s: %s\n%v; %d nodes in %d sites; %s\n", kase.Name, kase.About, c.length, len(c.nodes), len(c.sites), c.net.Kind())
 	s, err := c.run(ctx)
 	faults, warnings := c.faults(), c.complaints()
-	if closeErr := c.close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	if err = cmp.Or(err, c.close(), ctx.Err()); err != nil {
 		for _, f := range faults {
 			err = errors.Join(err, errors.New(f))
 		}

@@ -6,14 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/lab/judge"
 )
 
@@ -54,9 +53,12 @@ func (c *Cluster) configure(n *Node) error {
 			fmt.Fprintf(&b, "    first_session: %s\n", c.room.First)
 		}
 	}
-	// As an editor does it: whole, by a rename.
-	file := filepath.Join(n.dir, "anteroom.yaml")
-	err := os.WriteFile(file+".new", []byte(b.String()), 0o600)
+	return replace(filepath.Join(n.dir, "anteroom.yaml"), b.String())
+}
+
+// replace writes a file as an editor does: whole, by a rename.
+func replace(file, text string) error {
+	err := os.WriteFile(file+".new", []byte(text), 0o600)
 	if err == nil {
 		err = os.Rename(file+".new", file)
 	}
@@ -77,36 +79,20 @@ func (c *Cluster) cores(from *Node, site int) string {
 	return strings.Join(out, ", ")
 }
 
-// Call asks a node's API. Result may be nil.
+// Call asks a node's API. Body is JSON, or empty; result may be nil.
 func (c *Cluster) Call(ctx context.Context, n *Node, method, path, body string, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+n.operators()+path, strings.NewReader(body))
+	api, err := client.New(client.Config{URL: "http://" + n.operators(), Token: token, Transport: operatorsClient.Transport})
+	if err == nil {
+		var sent any
+		if body != "" {
+			sent = json.RawMessage(body)
+		}
+		err = api.Do(ctx, method, path, nil, sent, result)
+	}
 	if err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := operatorsClient.Do(r)
-	if err != nil {
-		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	if err != nil {
-		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("rig: %s %s at %s: %s: %.300s", method, path, n.name, resp.Status, bytes.TrimSpace(b))
-	}
-	if result == nil {
-		return nil
-	}
-	envelope := struct{ Result any }{result}
-	if err := json.Unmarshal(b, &envelope); err != nil {
-		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
+		return fmt.Errorf("rig: %s %s at %s: %w", method, path, n.name, err)
 	}
 	return nil
 }
@@ -138,7 +124,7 @@ func (c *Cluster) makeRoom(ctx context.Context) error {
 			if err == nil && bytes.Contains(b, []byte(room.ID)) {
 				break
 			}
-			if !child.Sleep(ctx, 20*time.Millisecond) {
+			if !walltime.Sleep(ctx, 20*time.Millisecond) {
 				return fmt.Errorf("rig: %s has not heard of the room within %v (%v)", m.name, startWithin, err)
 			}
 		}
@@ -146,12 +132,7 @@ func (c *Cluster) makeRoom(ctx context.Context) error {
 	return nil
 }
 
-func method(r Room) string {
-	if r.Method == "" {
-		return "fifo"
-	}
-	return r.Method
-}
+func method(r Room) string { return cmp.Or(r.Method, "fifo") }
 
 func limitFields(r Room) string {
 	return fmt.Sprintf(`"total_active_users":%d,"new_users_per_minute":%d,"session_duration":%d`, r.Active, r.PerMinute, int(r.Session.Minutes()))

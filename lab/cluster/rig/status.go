@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/lab/child"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const warmUp = 5 * time.Second
@@ -51,14 +51,14 @@ func (c *Cluster) settled(ctx context.Context) error {
 			if word == "" {
 				break
 			}
-			if !child.Sleep(ctx, 50*time.Millisecond) {
+			if !walltime.Sleep(ctx, 50*time.Millisecond) {
 				return fmt.Errorf("rig: at %s, after %v: %s", n.name, startWithin, word)
 			}
 		}
 	}
 	// A new coordinator waits some seconds for somebody who knows the time. Runs are about what
 	// comes then.
-	child.Sleep(ctx, warmUp)
+	walltime.Sleep(ctx, warmUp)
 	return nil
 }
 

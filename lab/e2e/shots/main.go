@@ -24,6 +24,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 func main() {
@@ -107,10 +109,8 @@ func shots(ctx context.Context, binary, out string, settle time.Duration) error 
 	}
 	root := "http://" + base.Host
 	fmt.Printf("the demo fills its rooms: %v\n", settle)
-	select {
-	case <-ctx.Done():
+	if !walltime.Sleep(ctx, settle) {
 		return ctx.Err()
-	case <-time.After(settle):
 	}
 	pages, err := follow(tab, root)
 	if err != nil {

@@ -21,8 +21,7 @@ type client struct {
 	cfg    *Config
 	target *url.URL
 	kept   *http.Transport // connections that visitors with a ticket share
-	single *http.Transport // one connection for one request
-	stream *http.Transport // kept open as long as the gateway likes
+	single *http.Transport // one connection for one request or one stream
 	from   atomic.Uint64
 }
 
@@ -34,7 +33,6 @@ func newClient(cfg *Config, target *url.URL) *client {
 	}
 	c.kept = &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: cfg.Workers + parallel, IdleConnTimeout: 30 * time.Second}
 	c.single = &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true}
-	c.stream = &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true}
 	return c
 }
 
@@ -50,7 +48,6 @@ func (c *client) dial(ctx context.Context, network, address string) (net.Conn, e
 func (c *client) close() {
 	c.kept.CloseIdleConnections()
 	c.single.CloseIdleConnections()
-	c.stream.CloseIdleConnections()
 }
 
 // ask is what one request needs of its visitor.

@@ -288,7 +288,7 @@ func (c *crowd) follow(ctx context.Context, p *person) followed {
 	out := followed{ahead: -1, to: c.client.route(p.Number)}
 	r := c.client.request(ctx, ask{number: p.Number, to: out.to, cookie: p.cookie, path: c.cfg.Paths[0], query: "__anteroom=stream" + p.seen(), accept: "text/event-stream"})
 	r.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.client.stream.RoundTrip(r)
+	resp, err := c.client.single.RoundTrip(r)
 	if err != nil {
 		out.err = err
 		return out

@@ -21,6 +21,7 @@
 package shop
 
 import (
+	"cmp"
 	"embed"
 	"encoding/base64"
 	"encoding/json"
@@ -75,15 +76,9 @@ var assets embed.FS
 
 // New returns a shop. It fails only if its own embedded files are broken.
 func New(cfg Config) (*Shop, error) {
-	if cfg.ProofHeader == "" {
-		cfg.ProofHeader = "X-Anteroom-Assertion"
-	}
-	if cfg.SessionDuration == 0 {
-		cfg.SessionDuration = 5 * time.Minute
-	}
-	if cfg.Tick == 0 {
-		cfg.Tick = time.Second
-	}
+	cfg.ProofHeader = cmp.Or(cfg.ProofHeader, "X-Anteroom-Assertion")
+	cfg.SessionDuration = cmp.Or(cfg.SessionDuration, 5*time.Minute)
+	cfg.Tick = cmp.Or(cfg.Tick, time.Second)
 	static, err := fs.Sub(assets, "assets")
 	if err != nil {
 		return nil, fmt.Errorf("shop: %w", err)
@@ -124,10 +119,8 @@ func delay(r *http.Request, text string) error {
 	if err != nil || d < 0 || d > maxDelay {
 		return fmt.Errorf("delay: %.40q is not a duration between 0s and %v: write something like 250ms", text, maxDelay)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-r.Context().Done():
 	}
 	return nil

@@ -23,6 +23,8 @@ type lane struct {
 	ready queue    // Random: winners that have come back, by win
 
 	unproven []unproven // places that have yet to be proven, about in the order of arrival
+	behind   []unproven // newcomers who must not pass a visitor in unproven
+	before   unproven   // the first of unproven when behind was last checked
 
 	// With several lanes only:
 	counts   [4]int // by state
@@ -100,6 +102,11 @@ func (l *line) keepUnproven(lanes []*lane) {
 	var all []unproven
 	for _, x := range l.lanes {
 		all = append(all, x.unproven...)
+		for _, u := range x.behind { // the new lanes check them again
+			if p := l.places.at(u.slot); p.key == u.key && p.state == parked {
+				l.setState(u.slot, inLine)
+			}
+		}
 	}
 	slices.SortStableFunc(all, func(a, b unproven) int { return cmp.Compare(a.key, b.key) })
 	l.lanes = lanes

@@ -113,6 +113,26 @@ func (l *line) waits(p *place, now tick) bool {
 	return p.flags&flagUnproven != 0 && l.late(l.laneOf(p.lane), now) && l.laneOf(p.lane).unproven[0].key.Add(newcomersTogether) < p.key
 }
 
+// goOn returns newcomers to the order when no visitor ahead of them has yet to come back: each of those has done so, or is late. Otherwise a
+// newcomer would stay parked until the waiting page is shown, and then hold up the next newcomer in turn.
+func (l *line) goOn(x *lane, now tick) {
+	if len(x.behind) == 0 || l.late(x, now) && x.unproven[0] == x.before {
+		return
+	}
+	behind := x.behind
+	x.behind = behind[:0]
+	for _, u := range behind {
+		switch p := l.places.at(u.slot); {
+		case p.key != u.key || p.state != parked || p.flags&(flagUnproven|flagShown) != flagUnproven:
+		case l.waits(p, now):
+			x.before = x.unproven[0]
+			x.behind = append(x.behind, u)
+		default:
+			l.setState(u.slot, inLine)
+		}
+	}
+}
+
 // late drops from the beginning of a lane's unproven whoever has come back or is late, and says whether anybody is left.
 func (l *line) late(x *lane, now tick) bool {
 	n := 0
@@ -471,11 +491,18 @@ func (l *line) next(now anteroom.Time, r turn) uint32 {
 
 // nextOf is next for one lane. With stop, none of another lane is to be called either.
 func (l *line) nextOf(x *lane, t tick, r turn) (slot uint32, stop bool) {
+	l.goOn(x, t)
 	for ; x.order.len() > 0 && l.looks > 0; l.looks-- {
 		slot := x.order.top()
 		p := l.places.at(slot)
-		if p.proving() || l.waits(p, t) {
-			l.setState(slot, parked) // until it is shown the page, and comes back
+		if p.proving() {
+			l.setState(slot, parked) // until it comes back
+			continue
+		}
+		if l.waits(p, t) {
+			x.before = x.unproven[0]
+			x.behind = append(x.behind, unproven{key: p.key, slot: slot})
+			l.setState(slot, parked)
 			continue
 		}
 		if r.reachable(p.site) && (l.present(p, t) || l.expected(p, t, r.expected)) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -21,6 +22,7 @@ type edges struct {
 	passes map[anteroom.ID]pass
 	valid  map[anteroom.ID]anteroom.Time // until when, at the edge whose clock is furthest behind; also of passes that no browser got
 	spent  map[anteroom.ID]bool          // of those, whose session was revoked
+	seats  []heldSeat                    // that are held still, in the order in which they come free
 	ends   eventHeap                     // of valid; who indexes ids
 	ids    []anteroom.ID
 }
@@ -58,12 +60,49 @@ func heldMore(s anteroom.Settings) time.Duration {
 	return more
 }
 
-// holds is how much longer than the session that the origin sees a seat may be held, for a pass that nobody uses.
-func (e *edges) holds() time.Duration {
+// heldSeat is the seat of a session that is over for all that the origin sees. It is held for a pass that may still be used, and
+// nobody else can have it.
+type heldSeat struct {
+	id    anteroom.ID
+	until anteroom.Time
+}
+
+// hold notes that the origin sees a session no more.
+func (e *edges) hold(id anteroom.ID, over anteroom.Time) {
+	if e == nil || e.held == 0 {
+		return
+	}
+	until := over.Add(e.held)
+	if n := len(e.seats); n > 0 {
+		until = max(until, e.seats[n-1].until)
+	}
+	e.seats = append(e.seats, heldSeat{id, until})
+}
+
+// resume notes that the session goes on: its seat was held for that, and no other has become fewer.
+func (e *edges) resume(id anteroom.ID) {
+	if e == nil {
+		return
+	}
+	if i := slices.IndexFunc(e.seats, func(s heldSeat) bool { return s.id == id }); i >= 0 {
+		e.seats = slices.Delete(e.seats, i, i+1)
+	}
+}
+
+// holds is how many seats are held for passes.
+func (e *edges) holds() int {
 	if e == nil {
 		return 0
 	}
-	return e.held
+	return len(e.seats)
+}
+
+// frees is when the next of these seats comes free.
+func (e *edges) frees() (at anteroom.Time, ok bool) {
+	if e.holds() == 0 {
+		return 0, false
+	}
+	return e.seats[0].until, true
 }
 
 // lets says that the person's edge sends a request to the origin. In the second half of a pass pages are loaded through the
@@ -236,7 +275,7 @@ func (j *judge) passed(who int32) {
 			j.look(checkCap, len(w.sc.Changes) > 0, func() string { return "an edge lets in a visitor whose seat has been free" })
 			last = w.edges.valid[id].Add(-j.set.SessionDuration)
 		}
-		j.open(id, was.site, w.people[who].node, w.people[who].ticket.AcceptedAt, last)
+		j.resume(id, was.site, w.people[who].node, w.people[who].ticket.AcceptedAt, last)
 	}
 	j.capHolds()
 	j.level()

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom"
 )
 
 // tokens puts a bridge in front of a world with edges: its tokens are passes for all of the session.
@@ -25,10 +27,10 @@ func TestPasses(t *testing.T) {
 	if !ok {
 		t.Fatal("no such scenario")
 	}
-	worlds = append(worlds, sc, tokens(sc))
-	for seed := uint64(1); len(worlds) < 16; seed++ {
+	worlds = append(worlds, sc, tokens(sc), Drawn(20334)) // in that one many sessions go on that had been over for the origin
+	for seed := uint64(1); len(worlds) < 17; seed++ {
 		if sc := Drawn(seed); sc.Pass > 0 {
-			if worlds = append(worlds, sc); len(worlds) < 12 {
+			if worlds = append(worlds, sc); len(worlds) < 13 {
 				worlds = append(worlds, tokens(sc))
 			}
 		}
@@ -39,6 +41,63 @@ func TestPasses(t *testing.T) {
 			ranBehindEdges(t, sc)
 		})
 	}
+}
+
+// A seat that is held for a pass is not free. If the pass is used, the session goes on, and no other slot counts as free for longer.
+func TestSlotsAreFreeAfterTheirPasses(t *testing.T) {
+	set := passing(limits(3, 100, time.Minute), 30*time.Second)
+	w, err := newWorld(Scenario{Length: 10 * time.Minute, Sites: []Site{{Name: "a", Share: 1}}, Settings: set}, 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := w.judge
+	j.listeners, j.waitingNow = 3, 3
+	at := func(after time.Duration) {
+		for ; w.now < epoch.Add(after); w.now = w.now.Add(time.Second) {
+			j.settle()
+		}
+		j.settle()
+	}
+	enters := func(id byte) {
+		j.taken()
+		j.open(anteroom.ID{id}, 0, 0, w.now, w.now)
+		j.level()
+	}
+	free := func(want ...time.Duration) {
+		t.Helper()
+		var got []time.Duration
+		for _, s := range j.freeSince {
+			got = append(got, w.now.Sub(s.since))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %v slots have been free for %v, want %v", w.since(w.now), got, want)
+		}
+	}
+	over := set.SessionDuration + 35*time.Second // the pass, and clocks
+	at(0)
+	enters(1)
+	at(2 * time.Second)
+	enters(2)
+	at(4 * time.Second)
+	enters(3)
+	at(over - time.Second)
+	free()
+	j.resume(anteroom.ID{2}, 0, 0, epoch, w.now)
+	j.level()
+	at(over + 10*time.Second)
+	free(10*time.Second, 6*time.Second)
+	enters(4)
+	free(6 * time.Second)
+
+	// The room has not heard of the last requests: seats come free sooner than the passes say.
+	at(over + set.SessionDuration + 15*time.Second) // all but the last are over, two seats are held
+	enters(5)
+	enters(6)
+	free()
+	at(over + set.SessionDuration + 44*time.Second)
+	free()
+	at(over + 2*set.SessionDuration)
+	free(15 * time.Second)
 }
 
 // ranBehindEdges runs a world with edges, in which every promise holds.

@@ -120,7 +120,7 @@ var checks = []struct{ Name, Means string }{
 	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; at the end every unit is back"},
 	{"once", "one ticket has one session, however many clients use it and however often"},
 	{"stay", "a request within a session never gets the waiting page"},
-	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take"},
+	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take; a slot is not free while a pass may still be used for it"},
 	{"agree", "the ledger's sums are right, and a door admits only sessions that its site knows"},
 	{"fair", "random: every choice is uniform over all waiting visitors, however often they poll"},
 }
@@ -207,12 +207,15 @@ const loosens = 61 * time.Second
 func (j *judge) loose() bool { return j.looseOn || j.w.now < j.looseTill }
 
 // slots is what is free by the limits.
-func (j *judge) slots() int {
+func (j *judge) slots() int { return j.slotsBeside(0) }
+
+// slotsBeside is what is free by the limits if so many more seats are used.
+func (j *judge) slotsBeside(seats int) int {
 	if j.set.QueueAll || j.set.Prequeueing || j.set.QueueingMethod == anteroom.Reject {
 		return 0
 	}
 	free := func(limit, used int) int { return limit - int(j.w.reserved()*float64(limit)) - used }
-	return max(0, min(free(j.set.TotalActiveUsers, j.active), free(j.set.NewUsersPerMinute, j.recent.n)))
+	return max(0, min(free(j.set.TotalActiveUsers, j.active+seats), free(j.set.NewUsersPerMinute, j.recent.n)))
 }
 
 // settle brings the book to now: sessions that have lapsed end, minutes pass.
@@ -227,14 +230,21 @@ func (j *judge) settle() {
 		if j.recent.n > 0 {
 			slot = j.recent.first().Add(rateWindow)
 		}
-		at := min(lapse, slot)
+		seat, held := j.w.edges.frees()
+		if !held {
+			seat = none
+		}
+		at := min(lapse, slot, seat)
 		if at > now {
 			break
 		}
 		j.area(at)
-		if slot <= lapse {
+		switch at {
+		case slot:
 			j.recent.pop()
-		} else {
+		case seat:
+			j.w.edges.seats = j.w.edges.seats[1:]
+		default:
 			j.lapse(j.expiry.pop())
 		}
 		j.level()
@@ -291,6 +301,7 @@ func (j *judge) lapse(e event) {
 	j.free = append(j.free, e.who)
 	j.active--
 	j.bySite[s.site]--
+	j.w.edges.hold(s.id, e.at)
 	if !j.loose() {
 		j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.seats()))
 	}

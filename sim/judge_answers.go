@@ -63,7 +63,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.open(id, was.site, q.node, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
+			j.resume(id, was.site, q.node, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -143,6 +143,12 @@ func (j *judge) capHolds() {
 	}
 }
 
+// resume has a session go on that was over.
+func (j *judge) resume(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
+	j.w.edges.resume(id)
+	j.open(id, site, node, accepted, last)
+}
+
 func (j *judge) open(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
 	var i int32
 	if n := len(j.free); n > 0 {
@@ -179,6 +185,10 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		}
 		// A site that has lost its memory since cannot tell the one where the other client waits.
 		if p.habits&(clone|clones) != 0 && was.site != w.nodes[q.node].site && j.forgot[was.site] >= was.from {
+			alive = false
+		}
+		// A site that does not know the time lets sessions go on that are not renewed, and its next process ends them: their time is over.
+		if j.set.DisableSessionRenewal && w.now.Sub(was.from) >= j.set.SessionDuration {
 			alive = false
 		}
 		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !(was.calm && j.flows())

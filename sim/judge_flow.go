@@ -42,7 +42,7 @@ func (j *judge) level() {
 		j.idleSince = append(j.idleSince, j.w.now)
 	}
 	j.idleSince = j.idleSince[:want]
-	want = min(j.slots(), j.listeners)
+	want = min(j.slotsBeside(j.w.edges.holds()), j.listeners)
 	for len(j.freeSince) < want {
 		j.freeSince = append(j.freeSince, freeSlot{j.w.now, len(j.freeSince)})
 	}
@@ -94,7 +94,6 @@ func (j *judge) patience() time.Duration {
 	if j.opened != 0 && j.w.now.Sub(j.opened) < time.Minute {
 		patience = 30 * time.Second
 	}
-	patience += j.w.edges.holds()
 	// What is on record of sessions is behind by so much.
 	if slack := engine.TouchSlack(j.set.SessionDuration); j.restored != 0 && j.w.now.Sub(j.restored) < j.set.SessionDuration+2*slack {
 		patience += slack

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -554,12 +555,16 @@ func (x *product) begin(c *coordinatorProcess) {
 	if c.writing {
 		return
 	}
-	machine, _ := c.before.Begin(c.room(x.w.now), x.w.sc.settingsAt(x.w.since(x.w.now)), x.record, x.seed)
+	set := x.w.sc.settingsAt(x.w.since(x.w.now))
+	machine, _ := c.before.Begin(c.room(x.w.now), set, x.record, x.seed)
 	c.revision = x.revision
 	c.pending, _ = machine.Needs()
 	c.machine, c.writing = nil, true
 	x.store(c, func() {
 		c.machine = machine
+		if now := x.w.sc.settingsAt(x.w.since(x.w.now)); !reflect.DeepEqual(now, set) { // changed during the write
+			c.machine.Configure(c.room(x.w.now), now)
+		}
 		c.before.Done(c.room(x.w.now), machine, c.pending)
 		x.drain(c)
 	})

@@ -171,3 +171,34 @@ func TestHistogram(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsChangeWhileACoordinatorBegins: one whose first record is being written has the limits that are in force when it is.
+func TestLimitsChangeWhileACoordinatorBegins(t *testing.T) {
+	sc := Scenario{Name: "begins", Length: 6 * time.Minute, Drain: true, Settings: limits(100, 100, time.Minute),
+		Sites: []Site{{Name: "a", Share: 1}}, Arrivals: steady(6*time.Minute, 40),
+		Faults: Faults{SlowStore: 3 * time.Second, Deaths: []Death{{At: 2 * time.Minute, For: 5 * time.Second, What: "coordinator"}}}}
+	changed := sc.Settings
+	changed.TotalActiveUsers, changed.NewUsersPerMinute = 80, 120
+	sc.Changes = []Change{{At: 2*time.Minute + 7*time.Second, Settings: changed}}
+	for _, c := range mustRun(t, sc, 1, Options{}).Checks {
+		if c.Broken > 0 {
+			t.Errorf("%s: %s", c.Name, c.First)
+		}
+	}
+}
+
+// TestSessionsEndThoughNobodyKnowsTheTime: a site that has begun while it is cut off holds sessions that are not renewed beyond their
+// end, and lets them in. The one after it ends those whose time is over, and nobody is to blame.
+func TestSessionsEndThoughNobodyKnowsTheTime(t *testing.T) {
+	sc := Scenario{Name: "untimed", Length: 6 * time.Minute, Drain: true, Settings: limits(300, 300, time.Minute),
+		Sites: []Site{{Name: "a", Share: 1}, {Name: "b", Share: 1}}, Arrivals: steady(6*time.Minute, 120),
+		Visitors: Visitors{Browsing: Spread{Mean: 5 * time.Minute}, Think: Spread{Mean: 3 * time.Second}, Streams: 1},
+		Faults: Faults{Cuts: []Cut{{At: time.Minute, For: 3 * time.Minute, Site: "a", Up: true}},
+			Handovers: []Handover{{At: 80 * time.Second, Site: "a", Orderly: true}, {At: 3 * time.Minute, Site: "a", Orderly: true}}}}
+	sc.DisableSessionRenewal = true
+	for _, c := range mustRun(t, sc, 1, Options{}).Checks {
+		if c.Broken > 0 {
+			t.Errorf("%s: %s", c.Name, c.First)
+		}
+	}
+}

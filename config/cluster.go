@@ -37,7 +37,7 @@ type Cluster struct {
 type ClusterTLS struct {
 	Cert string `key:"cert" file:"true" doc:"PEM file with the certificate and its chain, for servers and clients."`
 	Key  string `key:"key" file:"true" doc:"PEM file with the private key."`
-	CA   string `key:"ca" file:"true" doc:"PEM file with the only authority whose certificates are trusted."`
+	CA   string `key:"ca" file:"true" doc:"PEM file with the only authority whose certificates are trusted. With NATS servers of your own, it may be left out or stand alone."`
 }
 
 // ClusterNATS is the key "cluster.nats".

@@ -119,17 +119,22 @@ func (l *line) goOn(x *lane, now tick) {
 	if len(x.behind) == 0 || l.late(x, now) && x.unproven[0] == x.before {
 		return
 	}
-	behind := x.behind
-	x.behind = behind[:0]
+	n := max(0, min(l.looks, len(x.behind)))
+	l.looks -= n
+	behind, rest := x.behind[:n], x.behind[n:]
+	var still []unproven
 	for _, u := range behind {
 		switch p := l.places.at(u.slot); {
 		case p.key != u.key || p.state != parked || p.flags&(flagUnproven|flagShown) != flagUnproven:
+		case l.laneOf(p.lane) != x: // which has it now
 		case l.waits(p, now):
-			x.before = x.unproven[0]
-			x.behind = append(x.behind, u)
+			still = append(still, u)
 		default:
 			l.setState(u.slot, inLine)
 		}
+	}
+	if x.behind = append(rest, still...); len(rest) == 0 && len(still) > 0 { // otherwise the next dispatch goes on with the rest
+		x.before = x.unproven[0]
 	}
 }
 

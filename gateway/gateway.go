@@ -106,7 +106,7 @@ type Config struct {
 	Issuer string
 	// CookieName is the cookie of tickets without the room's suffix; empty means route.DefaultCookieName. Anteroom owns
 	// this name and every name that begins with it and "_": origins neither see nor set such cookies. Gateways with keys or
-	// rooms of their own on one host need different ones.
+	// rooms of their own on one host need different ones, of which none begins with another.
 	CookieName string
 	// TrustedProxies are the peers that may report the client's address. By default there are none, and forwarding
 	// headers are ignored.
@@ -279,23 +279,24 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve(w,
 // in their header. Sites are not used and every host is served. Paths below /.well-known/anteroom/ have to come here, too.
 // Give the server [Gateway.ConnContext], or requests that a new visitor sends at once are visitors of their own.
 //
-// The session of a WebSocket is renewed until the handler has returned and closed the connection. When the session ends
-// before, the context of the request ends, and a connection that the handler has hijacked is closed. [Gateway.Drain]
-// waits for WebSockets, and closes those that remain.
+// The session of a WebSocket is renewed until the handler closes the connection that it has hijacked, or returns without one. When
+// the session ends before, the context of the request ends, and the connection is closed. [Gateway.Drain] waits for WebSockets, and
+// closes those that remain.
 //
 // A request that has passed g once passes it again as it is. Another gateway behind g needs another [Config.CookieName].
 func (g *Gateway) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch before := handWriterIn(w); {
-		case before == nil:
-			g.serve(w, r, next)
-		case before.g == g:
-			next.ServeHTTP(w, r)
-		case before.g.live.Load().cookieName == g.live.Load().cookieName: // which has taken our tickets out of the request
-			g.refuse(w, r, refusal{http.StatusLoopDetected, "Another gateway in front of this one has the same cookie name: give one of them another CookieName", false})
-		default:
-			g.serve(w, r, next)
+		for before := handWriterIn(w); before != nil; before = handWriterIn(before.ResponseWriter) {
+			if before.g == g {
+				next.ServeHTTP(w, r)
+				return
+			}
+			if isNamed(g.live.Load().cookieName, before.g.live.Load().cookieName) { // it has taken our tickets out of the request
+				g.refuse(w, r, refusal{http.StatusLoopDetected, "Another gateway in front of this one owns its cookies: give this one a CookieName that does not begin with the other's", false})
+				return
+			}
 		}
+		g.serve(w, r, next)
 	})
 }
 

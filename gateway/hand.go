@@ -29,15 +29,15 @@ func (x *exchange) hand() {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(w.socket.ctx, cancel)()
-		defer w.socket.returned()
+		defer w.socket.returned(x.g)
 		r = r.WithContext(ctx)
 	}
 	x.next.ServeHTTP(w, r)
 	w.finish()
 }
 
-// handSocket is a WebSocket of the caller's handler, which counts as a tunnel: its visitor is active until both the handler has
-// returned and the connection that it took over is closed. Libraries let handlers return before that.
+// handSocket is a WebSocket of the caller's handler, which counts as a tunnel: its visitor is active until the connection that the handler
+// took over is closed, or the handler has returned without one. Libraries let handlers return before the connection is closed.
 type handSocket struct {
 	ctx   context.Context // ends with the session, too
 	end   context.CancelFunc
@@ -61,10 +61,14 @@ func (x *exchange) openSocket() *handSocket {
 	return s
 }
 
-func (s *handSocket) returned() {
+// returned is told that the handler has returned, after which its request is no longer counted as in flight.
+func (s *handSocket) returned(g *Gateway) {
 	if !s.taken {
 		s.end()
+		return
 	}
+	g.count.inFlight.Add(1)
+	context.AfterFunc(s.ctx, func() { g.count.inFlight.Add(-1) })
 }
 
 // socketConn is the connection that a handler has taken over.

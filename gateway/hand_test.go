@@ -187,8 +187,8 @@ func TestMiddlewareWebSocket(t *testing.T) {
 				case <-time.After(5 * time.Second):
 					t.Fatal("the session is not renewed")
 				}
-				if n := w.gw.Stats().Tunnels; n != 1 {
-					t.Errorf("%d tunnels", n)
+				if n := w.gw.Stats(); n.Tunnels != 1 || n.InFlight != 1 {
+					t.Errorf("%d tunnels, %d requests in flight", n.Tunnels, n.InFlight)
 				}
 				switch end {
 				case "session":
@@ -282,9 +282,19 @@ func TestMiddlewareTwice(t *testing.T) {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
 	cfg := other.config()
+	cfg.CookieName = "__cfwaitingroom_inner" // the one in front owns every name that begins so
+	other.gw.put(other.again(cfg))
+	if rec := get(behind); rec.Code != http.StatusLoopDetected || served != 1 {
+		t.Errorf("%d, served %d times", rec.Code, served)
+	}
 	cfg.CookieName = "inner"
 	other.gw.put(other.again(cfg))
 	if rec := get(behind); rec.Code != 200 || served != 2 || len(rec.Header()["Set-Cookie"]) != 2 {
 		t.Errorf("%d, cookies %q", rec.Code, rec.Header()["Set-Cookie"])
+	}
+	before := len(w.door.seen())
+	around := w.gw.Middleware(other.gw.Middleware(w.gw.Middleware(shop)))
+	if rec := get(around); rec.Code != 200 || served != 3 || len(w.door.seen()) != before+1 {
+		t.Errorf("%d, served %d times, %d decisions", rec.Code, served, len(w.door.seen())-before)
 	}
 }

@@ -601,7 +601,7 @@ func TestConfigFaults(t *testing.T) {
 		"no keys":    {func(c *Config) { c.Keys = nil }, "keys: are missing"},
 		"no origin":  {func(c *Config) { c.Sites[0].Origins = nil }, "sites[0].origins: are missing"},
 		"no request": {func(c *Config) { c.MaxInFlight = -1 }, "max_in_flight: is negative"},
-		"no time":    {func(c *Config) { c.Timeouts.Write = -1 }, "timeouts: have a negative one"},
+		"no time":    {func(c *Config) { c.Timeouts.Write = -1 }, "timeouts.Write: is negative"},
 		"no hosts":   {func(c *Config) { c.Sites[0].Hosts = nil }, "sites[0].hosts: are missing"},
 		"scheme":     {func(c *Config) { c.Sites[0].Origins = []*url.URL{parse(t, "ftp://x")} }, "sites[0].origins[0]: is not an http"},
 		"path":       {func(c *Config) { c.Sites[0].Origins = []*url.URL{parse(t, "http://x/y")} }, "sites[0].origins[0]: has more than"},

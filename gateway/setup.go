@@ -157,8 +157,15 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	if cfg.MaxInFlight < 0 {
 		add("max_in_flight", "is negative", "leave it 0 for 50,000")
 	}
-	if t := cfg.Timeouts; min(t.Dial, t.ResponseHeader, t.IdleOrigin, t.Write, t.Stall, t.Body, t.Page, t.IdleWaiting) < 0 {
-		add("timeouts", "have a negative one", "leave it 0 for its default")
+	t := &cfg.Timeouts
+	for _, one := range []struct {
+		name string
+		time time.Duration
+	}{{"Dial", t.Dial}, {"ResponseHeader", t.ResponseHeader}, {"IdleOrigin", t.IdleOrigin}, {"Write", t.Write}, {"Stall", t.Stall}, {"Body", t.Body},
+		{"Page", t.Page}, {"IdleWaiting", t.IdleWaiting}} {
+		if one.time < 0 {
+			add("timeouts."+one.name, "is negative", "leave it 0 for its default")
+		}
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err

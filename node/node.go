@@ -285,7 +285,7 @@ const (
 )
 
 // Run works until ctx ends: ticks, the journal, and a last flush. An error means that not everything that happened is
-// recorded. While it does not work, visitors are asked to wait, and active sessions continue.
+// recorded. After it, visitors are asked to wait, and active sessions continue.
 func (n *Node) Run(ctx context.Context) (err error) {
 	var work sync.WaitGroup
 	work.Go(func() { err = n.part.run(ctx) })
@@ -299,8 +299,7 @@ func (n *Node) Run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 			// The journal first: figures that are told below count only what is recorded.
 			work.Wait()
-			n.releaseRooms() // as nobody ticks them
-			n.tellFigures()  // figures of the last second
+			n.tellFigures() // figures of the last second
 			return err
 		case <-tick.C:
 		}

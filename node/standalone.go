@@ -145,7 +145,17 @@ func (s *standalone) outdated(ctx context.Context) error {
 // errStoring: a room's ledger record is being stored; the next request tries again.
 var errStoring = errors.New("node: a ledger record is being stored")
 
-func (s *standalone) run(ctx context.Context) error { return s.journal.run(ctx) }
+// run writes the journal until ctx ends. Before the last flush the rooms stop deciding, so that nothing is decided which is not
+// written.
+func (s *standalone) run(ctx context.Context) error {
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		s.releaseRooms()
+		stop()
+	})()
+	return s.journal.run(working)
+}
 
 // tick marks in the journal until when this process lived. Without that, an idle minute would count as an interruption.
 func (s *standalone) tick(now anteroom.Time, active bool) {

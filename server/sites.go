@@ -189,7 +189,7 @@ func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure fun
 		return err
 	}
 	if !own && !force && x.runs(ctx, core, node) {
-		return anteroom.Errorf(anteroom.Conflict, "%s runs, or was heard within the last 5 seconds: if it has ended, repeat the command then; if it runs, send it to its own admin address (--api), so that it hands over its roles before it stops; "+
+		return anteroom.Errorf(anteroom.Conflict, "%s runs, or was heard within the last 5 seconds: if it has ended, repeat the command in 5 seconds; if it runs, send it to its own admin address (--api), so that it hands over its roles before it stops; "+
 			"--force removes it without that, and no visitor is admitted where it holds roles for some seconds", node)
 	}
 	if err := sure(); err != nil {
@@ -233,7 +233,7 @@ func (x sites) ReplaceNode(ctx context.Context, node, by string, force bool, sur
 		return false, err
 	}
 	if !force && x.runs(ctx, core, node) {
-		return false, anteroom.Errorf(anteroom.Conflict, "%s runs, or was heard within the last 5 seconds: stop it, repeat the command then, or pass --force if it does not work any more", node)
+		return false, anteroom.Errorf(anteroom.Conflict, "%s runs, or was heard within the last 5 seconds: stop it and repeat the command after 5 seconds, or pass --force if it does not work any more", node)
 	}
 	site := x.s.link.Health().SiteName
 	if node == by || !slices.ContainsFunc(all, func(c natslink.Core) bool { return c.Runs && c.Is(site, by) }) {

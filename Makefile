@@ -47,7 +47,7 @@ lint: ## gofmt, go vet, staticcheck, govulncheck
 race: ## Tests with the race detector
 	scripts/test race
 
-bench-peers: ## CPU time of a request beside nginx, HAProxy, fasthttp and net/http, and its picture, docs/peers.svg; about 11 minutes
+bench-peers: ## CPU time of a request beside nginx, HAProxy, fasthttp and net/http, and its picture, docs/peers.svg; about 7 minutes
 	scripts/bench-peers
 
 bench: ## Benchmarks; figures belong into docs/performance.md

@@ -112,7 +112,7 @@ func goalsAsked() (asked []goal) {
 
 // noisy are scenarios in which the median of a few seeds says little: their announced waits differ by two
 // percent from seed to seed, or a handful of visitors is all that is counted. They have so many times the seeds.
-var noisy = map[string]int{"parallel": 5, "spike-world": 5, "lost-cookie": 5, "skew": 5, "churn": 5, "churn+polls": 5, "edge": 3}
+var noisy = map[string]int{"parallel": 5, "spike-world": 10, "lost-cookie": 5, "skew": 5, "churn": 5, "churn+polls": 5, "edge": 3}
 
 // goalScenario is a scenario by name; "+polls" lets nobody hold a stream.
 func goalScenario(name string) (Scenario, bool) {

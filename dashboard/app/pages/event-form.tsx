@@ -23,8 +23,8 @@ interface Props {
   fixed: boolean
   onClose: () => void
   onSaved: () => void
-  /** The event is not as before any more. */
-  onConflict: () => void
+  /** The event is not as before any more, but as now. */
+  onConflict: (now: Values) => void
 }
 
 /** An event: when, what it has instead of the room's settings, and both side by side. */
@@ -56,7 +56,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
       if (x.now) {
         // What they changed stays: only what was changed here is put over it.
         set({ ...x.now, ...body })
-        onConflict()
+        onConflict(x.now as Values) // before the next save, which compares with it
         tell('Someone else changed this event. Your changes are still here: review them and save again.', 'bad')
         return
       }

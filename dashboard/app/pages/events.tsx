@@ -35,7 +35,7 @@ export function Events({ room, query }: RoomPageProps) {
     if (!start) return <Empty icon="event" title="There is no such event" action={<Button onClick={() => setQuery({ event: null })}>All events</Button>} />
     return (
       <EventForm key={chosen} room={room} settings={settings.data} event={start} before={chosen === 'new' ? undefined : start} others={asked.data} fixed={!editable(room)}
-        onClose={async () => { if (await mayLeave()) setQuery({ event: null, like: null }) }} onSaved={() => { asked.reload(); setQuery({ event: null, like: null }) }} onConflict={asked.reload} />
+        onClose={async () => { if (await mayLeave()) setQuery({ event: null, like: null }) }} onSaved={() => { asked.reload(); setQuery({ event: null, like: null }) }} onConflict={(now) => asked.put(asked.data!.map((o) => (o.id === now.id ? now : o)))} />
     )
   }
 

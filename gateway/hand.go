@@ -3,12 +3,12 @@ package gateway
 import (
 	"bufio"
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 // hand gives the request to the caller's handler, which stands where the origin stands
@@ -83,12 +83,7 @@ func (c *socketConn) Close() error {
 }
 
 // CloseWrite closes one direction, as reverse proxies do.
-func (c *socketConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c *socketConn) CloseWrite() error { return socket.CloseWrite(c.Conn) }
 
 // handWriter calls finish before the handler's headers leave.
 type handWriter struct {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -139,9 +138,4 @@ func (c *visitorConn) Close() error {
 }
 
 // CloseWrite lets net/http and tunnels close one direction.
-func (c *visitorConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c *visitorConn) CloseWrite() error { return socket.CloseWrite(c.Conn) }

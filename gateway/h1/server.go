@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 // Server serves plain requests of HTTP/1.1 in a loop of its own and leaves everything else to net/http: the connection
@@ -338,9 +340,4 @@ func (c *Handed) Read(p []byte) (int, error) {
 }
 
 // CloseWrite closes one direction, where the connection can.
-func (c *Handed) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c *Handed) CloseWrite() error { return socket.CloseWrite(c.Conn) }

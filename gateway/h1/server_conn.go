@@ -276,8 +276,7 @@ func (v *visitor) handle() (goesOn bool) {
 
 // linger ends the direction to the visitor and waits a moment.
 func (v *visitor) linger() {
-	nc := v.nc
-	if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+	if socket.CloseWrite(v.nc) == nil {
 		time.Sleep(lingerTime)
 	}
 }

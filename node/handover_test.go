@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -124,5 +125,27 @@ func TestTheRoomTimeIsKnown(t *testing.T) {
 		}
 		g.world.CutNode(p.name, memlink.None)
 		pass(5 * time.Second)
+	})
+}
+
+// The heir of a coordinator knows the room time before its coordinators begin, although nobody has come to it.
+func TestAnHeirOfTheCoordinatorKnowsTheRoomTime(t *testing.T) {
+	together(t, shop, three, func(t *testing.T, g *group) {
+		number := cluster.ShardOf(string(shop.ID))
+		role := fmt.Sprintf("%s%02d", coordRolePrefix, number)
+		holder := g.holder("dublin")
+		heir := g.other("dublin", holder)
+		heir.member().prepare(t.Context(), role)
+		if _, known := heir.member().knownTime(number, time.Now()); known {
+			t.Error("the time is known before anybody has come")
+		}
+		newGuest().want(t, holder, anteroom.Admit)
+		pass(3 * time.Second)
+		heir.member().prepare(t.Context(), role)
+		at := time.Now()
+		want := holder.member().siteRole(number).now.Load().clock.at(at)
+		if now, known := heir.member().knownTime(number, at); !known || now.Sub(want).Abs() > 5*time.Millisecond {
+			t.Errorf("known: %v, off by %v", known, now.Sub(want))
+		}
 	})
 }

@@ -206,7 +206,11 @@ func newReadAhead() *readAhead {
 // it is gained is what was written since, and visitors wait for that only.
 func (x *member) prepare(ctx context.Context, role string) {
 	site, shard, ok := roleOf(role)
-	if !ok || !site {
+	switch {
+	case !ok:
+		return
+	case !site:
+		x.learnTime(ctx, shard)
 		return
 	}
 	ahead := newReadAhead()
@@ -230,6 +234,16 @@ func (x *member) prepare(ctx context.Context, role string) {
 			x.ahead[shard] = nil
 		}
 	})
+}
+
+// learnTime asks for the room time before the coordinators of a shard begin here: with it they answer the first report, without
+// it they first listen to what sites say about it (see coordinator.Config).
+func (x *member) learnTime(ctx context.Context, shard int) {
+	clock := &x.shards[shard].clock
+	asked := clock.now()
+	if said, err := x.client.Time(ctx, shard); err == nil { // else nobody there needs it, or sites say it, as after a crash
+		clock.hear(asked, said)
+	}
 }
 
 // takeAhead returns the reading of a journal that has begun, if there is one, and gives it to one caller only.

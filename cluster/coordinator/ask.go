@@ -27,6 +27,7 @@ const (
 	opStatus = "status"
 	opSites  = "sites"
 	opForget = "forget"
+	opTime   = "time"
 )
 
 // maxRequest bounds a request, in bytes.
@@ -42,6 +43,7 @@ type reply struct {
 	Status *Status       `json:"status,omitempty"`
 	Sites  []SiteSummary `json:"sites,omitempty"`
 	Forgot *Forgotten    `json:"forgot,omitempty"`
+	Time   anteroom.Time `json:"time,omitempty"`
 }
 
 // failure is an error with its kind.
@@ -130,10 +132,15 @@ func (s *shard) answerTo(data []byte) (out reply) {
 		s.undecodable(errors.New("not a request"))
 		return reply{Error: failureOf(anteroom.Errorf(anteroom.Invalid, "this is not a request; it may come from another version"))}
 	}
-	if q.Op == opSites {
+	switch q.Op {
+	case opSites:
 		return reply{Sites: s.sites()}
-	}
-	if q.Op == opForget {
+	case opTime:
+		if !s.synced.Load() {
+			return reply{Error: failureOf(errElected())}
+		}
+		return reply{Time: s.now()}
+	case opForget:
 		forgot, err := s.forget(q.Site)
 		if err != nil {
 			return reply{Error: failureOf(err)}

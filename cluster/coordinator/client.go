@@ -43,6 +43,16 @@ func (c *Client) Status(ctx context.Context, room anteroom.RoomID) (Status, erro
 	return *a.Status, nil
 }
 
+// Time returns the room time of a shard when its coordinators answered, which was while Time waited. Where no room of
+// the shard is in use, nobody knows it.
+func (c *Client) Time(ctx context.Context, shard int) (anteroom.Time, error) {
+	a, err := c.ask(ctx, shard, askFor, request{Op: opTime})
+	if err == nil && a.Time == 0 {
+		err = errors.New("the coordinator's answer has no time; it may come from another version")
+	}
+	return a.Time, err
+}
+
 // askAll asks the coordinators of all shards at once: a silent one must not make the caller wait sixteen times.
 func (c *Client) askAll(ctx context.Context, within time.Duration, what request) (answers [cluster.Shards]reply, failed [cluster.Shards]error) {
 	var wg sync.WaitGroup

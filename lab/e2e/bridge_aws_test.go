@@ -247,6 +247,7 @@ func TestAWSSale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	awsSale{visitors: 2_000, active: 400, perMinute: 6_000, stay: 4 * time.Second}.run(t, nil)
 }
 

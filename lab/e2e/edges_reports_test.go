@@ -27,11 +27,12 @@ func TestEdgesReport(t *testing.T) {
 			serveEdge(t, at.listen, h.ServeHTTP)
 		}}
 	}
-	for _, c := range []struct {
+	type reporting struct {
 		name    string
 		reports bool
 		edge    func(api, token string) passEdge
-	}{
+	}
+	atOnce(t, []reporting{
 		{"go", true, inGoTo},
 		{"node", true, func(api, token string) passEdge {
 			return passEdge{start: inNode("node", "REPORTS=http://"+api, "TOKEN="+token)}
@@ -39,12 +40,7 @@ func TestEdgesReport(t *testing.T) {
 		{"without reports", false, func(string, string) passEdge { return inGoTo("", "") }},
 		{"nobody takes the reports", false, func(_, token string) passEdge { return inGoTo("127.0.0.1:1", token) }},
 		{"with a bad token", false, func(api, _ string) passEdge { return inGoTo(api, "e2e-0000000000000000000000000000000000000000000") }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			testReports(t, c.reports, c.edge)
-		})
-	}
+	}, func(c reporting) string { return c.name }, func(t *testing.T, c reporting) { testReports(t, c.reports, c.edge) })
 }
 
 func testReports(t *testing.T, reports bool, edge func(api, token string) passEdge) {

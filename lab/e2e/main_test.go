@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -101,6 +102,17 @@ func eventually(t *testing.T, within time.Duration, ok func() string) {
 		case <-time.After(between):
 		}
 	}
+}
+
+// atOnce runs a subtest for each case, all at the same time and from now on: parallel subtests would begin behind all tests of the
+// package, and the last ones would wait alone.
+func atOnce[C any](t *testing.T, cases []C, name func(C) string, test func(t *testing.T, c C)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, c := range cases {
+		all.Go(func() { t.Run(name(c), func(t *testing.T) { test(t, c) }) })
+	}
+	all.Wait()
 }
 
 // always holds for a while what ok says; "" is fine.

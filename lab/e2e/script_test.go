@@ -160,61 +160,58 @@ func TestStreamThatFallsSilentIsOpenedAgain(t *testing.T) {
 		t.Skip("long")
 	}
 	t.Parallel()
-	for _, path := range []string{"/cart", "/cart?__anteroom=leave#list"} {
-		t.Run(path, func(t *testing.T) {
-			t.Parallel()
-			g := startGate(t, oneSeat)
-			inside := newVisitor(t, g).enter()
-			target, err := url.Parse(g.url("/"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var streams, beats atomic.Int32
-			proxy := httptest.NewServer(&httputil.ReverseProxy{
-				Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = g.host },
-				FlushInterval: -1,
-				ModifyResponse: func(res *http.Response) error {
-					if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-						res.Body = &deadStream{ReadCloser: res.Body, dead: streams.Add(1) == 1, gone: res.Request.Context().Done(), beats: &beats}
-					}
-					return nil
-				},
-				ErrorLog: log.New(io.Discard, "", 0),
-			})
-			t.Cleanup(func() {
-				proxy.CloseClientConnections()
-				proxy.Close()
-			})
-			b := open(t)
-			b.visit(proxy.URL + "/cart")
-			b.waits()
-			if path != "/cart" {
-				eventually(t, 10*time.Second, func() string { return map[bool]string{false: "no stream"}[streams.Load() > 0] })
-				streams.Store(0) // of the page before
-				b.visit(proxy.URL + path)
-			}
-			eventually(t, 50*time.Second, func() string {
-				if n := streams.Load(); n < 2 {
-					return fmt.Sprintf("%d streams", n)
+	atOnce(t, []string{"/cart", "/cart?__anteroom=leave#list"}, strings.Clone, func(t *testing.T, path string) {
+		g := startGate(t, oneSeat)
+		inside := newVisitor(t, g).enter()
+		target, err := url.Parse(g.url("/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var streams, beats atomic.Int32
+		proxy := httptest.NewServer(&httputil.ReverseProxy{
+			Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = g.host },
+			FlushInterval: -1,
+			ModifyResponse: func(res *http.Response) error {
+				if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+					res.Body = &deadStream{ReadCloser: res.Body, dead: streams.Add(1) == 1, gone: res.Request.Context().Done(), beats: &beats}
 				}
-				return ""
-			})
-			eventually(t, 60*time.Second, func() string {
-				if n := beats.Load(); n < 3 {
-					return fmt.Sprintf("the second stream brought %d heartbeats", n)
-				}
-				return ""
-			})
-			if n := streams.Load(); n != 2 {
-				t.Errorf("a stream that lives is opened again: %d", n)
-			}
-			inside.leave()
-			b.getsIn()
-			if _, fragment, _ := strings.Cut(path, "#"); strings.TrimPrefix(eval[string](b, "location.hash"), "#") != fragment {
-				t.Errorf("in at %s", eval[string](b, "location.href"))
-			}
+				return nil
+			},
+			ErrorLog: log.New(io.Discard, "", 0),
 		})
-	}
+		t.Cleanup(func() {
+			proxy.CloseClientConnections()
+			proxy.Close()
+		})
+		b := open(t)
+		b.visit(proxy.URL + "/cart")
+		b.waits()
+		if path != "/cart" {
+			eventually(t, 10*time.Second, func() string { return map[bool]string{false: "no stream"}[streams.Load() > 0] })
+			streams.Store(0) // of the page before
+			b.visit(proxy.URL + path)
+		}
+		eventually(t, 50*time.Second, func() string {
+			if n := streams.Load(); n < 2 {
+				return fmt.Sprintf("%d streams", n)
+			}
+			return ""
+		})
+		eventually(t, 60*time.Second, func() string {
+			if n := beats.Load(); n < 3 {
+				return fmt.Sprintf("the second stream brought %d heartbeats", n)
+			}
+			return ""
+		})
+		if n := streams.Load(); n != 2 {
+			t.Errorf("a stream that lives is opened again: %d", n)
+		}
+		inside.leave()
+		b.getsIn()
+		if _, fragment, _ := strings.Cut(path, "#"); strings.TrimPrefix(eval[string](b, "location.hash"), "#") != fragment {
+			t.Errorf("in at %s", eval[string](b, "location.href"))
+		}
+	})
 }
 
 // deadStream is a stream of which the browser gets the first event and then nothing, or one whose heartbeats are counted.

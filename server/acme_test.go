@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 // TestCertificatesFromAnAuthority lets Pebble, Let's Encrypt's own test authority, check
@@ -37,7 +39,7 @@ func TestCertificatesFromAnAuthority(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := prepareServer(t, "")
-			ports := map[string]int{"tls": corePort(t), "http": corePort(t), "nobody": corePort(t)}
+			ports := map[string]int{"tls": freeport.Port(t, 1), "http": freeport.Port(t, 1), "nobody": freeport.Port(t, 1)}
 			a := startAuthority(t, pebble, r.dir, ports[c.tls], ports[c.http])
 			redirect := ""
 			if c.http == "http" {
@@ -90,7 +92,7 @@ type authority struct {
 func startAuthority(t *testing.T, pebble, dir string, tlsPort, httpPort int) authority {
 	t.Helper()
 	writeCertificate(t, dir, "authority", 1, "localhost")
-	port := corePort(t)
+	port := freeport.Port(t, 1)
 	type settings map[string]any
 	raw, err := json.Marshal(settings{"pebble": settings{
 		"listenAddress": fmt.Sprintf("127.0.0.1:%d", port),

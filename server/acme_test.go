@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/anteroom/anteroom/internal/freeport"
@@ -141,13 +143,19 @@ func startAuthority(t *testing.T, pebble, dir string, tlsPort, httpPort int) aut
 // over UDP and TCP and knows addresses only.
 func everyNameIsHere(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := net.ListenPacket("udp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	var l net.Listener
+	var p net.PacketConn
+	for p == nil {
+		var err error
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		if p, err = net.ListenPacket("udp", l.Addr().String()); err != nil {
+			l.Close()
+			if !errors.Is(err, syscall.EADDRINUSE) { // else somebody else has the UDP port of that number
+				t.Fatal(err)
+			}
+		}
 	}
 	t.Cleanup(func() { l.Close(); p.Close() })
 	answer := func(q []byte) []byte {

@@ -176,7 +176,9 @@ func TestOriginFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, admit, withOrigin(c.origin), withConfig(func(cfg *Config) {
-				cfg.Timeouts.ResponseHeader = 100 * time.Millisecond
+				if c.status == http.StatusGatewayTimeout {
+					cfg.Timeouts.ResponseHeader = 100 * time.Millisecond
+				}
 				if c.url != "" {
 					cfg.Sites[0].Origins[0] = parse(t, c.url)
 				}

@@ -302,6 +302,10 @@ func readWhileItChanges(t *testing.T, l opened) {
 	rev := put(t, l, "a", "first")
 	done := make(chan struct{})
 	var readers sync.WaitGroup
+	defer func() {
+		close(done)
+		readers.Wait()
+	}()
 	for range 4 {
 		readers.Go(func() {
 			for {
@@ -322,8 +326,6 @@ func readWhileItChanges(t *testing.T, l opened) {
 		rev, err = l.Update(t.Context(), "a", fmt.Append(nil, i), rev)
 		must(t, err)
 	}
-	close(done)
-	readers.Wait()
 }
 
 func oneOfManyUpdatesWins(t *testing.T, l opened) {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/internal/freeport"
 	"github.com/anteroom/anteroom/page"
 )
 
@@ -105,7 +106,7 @@ func TestHook(t *testing.T) {
 }
 
 func TestHookThatIsGone(t *testing.T) {
-	gone := "http://" + deadAddress(t)
+	gone := "http://" + freeport.Address(t, 1)
 	for open, want := range map[bool]result{false: unverified, true: waived} {
 		v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: gone, FailOpen: open})
 		if got, _ := v.verify(t.Context(), tokenOf("good")); got != want {

@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,21 +14,8 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/freeport"
 )
-
-// deadAddress is one at which nobody listens. It lies below those that listeners of other tests are given, so that none gets it.
-func deadAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		address := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			l.Close()
-			return address
-		}
-	}
-	t.Fatal("no free port")
-	return ""
-}
 
 // TestOriginFigures: what requests showed of an origin in the last minute.
 func TestOriginFigures(t *testing.T) {
@@ -143,7 +128,7 @@ func TestRetryPageIsForPages(t *testing.T) {
 		{"script", true, "GET", header("Sec-Fetch-Dest", "script"), 502},
 	} {
 		w := newWorld(t, admit, withRoom(func(r *anteroom.Room) { r.Protect = c.protect }), withConfig(func(cfg *Config) {
-			cfg.Sites[0].Origins = []*url.URL{parse(t, "http://"+deadAddress(t))}
+			cfg.Sites[0].Origins = []*url.URL{parse(t, "http://"+freeport.Address(t, 1))}
 		}))
 		res, _ := w.do(c.method, "/", c.edit)
 		if res.StatusCode != c.status {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 func poolOf(n int) *pool {
@@ -62,7 +64,7 @@ func TestPickAvoids(t *testing.T) {
 
 // TestNextOrigin: what can be repeated goes to another origin when none of it has left.
 func TestNextOrigin(t *testing.T) {
-	dead := "http://" + deadAddress(t)
+	dead := "http://" + freeport.Address(t, 1)
 	for _, c := range []struct {
 		method string
 		want   map[int]bool

@@ -18,6 +18,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/gateway/route"
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 func TestTargetIsKept(t *testing.T) {
@@ -164,7 +165,7 @@ func TestOriginFailures(t *testing.T) {
 		status int
 		kind   int
 	}{
-		{"refuses connections", nil, "http://" + deadAddress(t), 502, originUnreachable},
+		{"refuses connections", nil, "http://" + freeport.Address(t, 1), 502, originUnreachable},
 		{"takes too long", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "", 504, originTimeout},
 		{"speaks nonsense", func(rw http.ResponseWriter, r *http.Request) {
 			c, _, _ := http.NewResponseController(rw).Hijack()
@@ -175,7 +176,9 @@ func TestOriginFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, admit, withOrigin(c.origin), withConfig(func(cfg *Config) {
-				cfg.Timeouts.ResponseHeader = 100 * time.Millisecond
+				if c.status == http.StatusGatewayTimeout {
+					cfg.Timeouts.ResponseHeader = 100 * time.Millisecond
+				}
 				if c.url != "" {
 					cfg.Sites[0].Origins[0] = parse(t, c.url)
 				}

@@ -3,7 +3,6 @@ package manage
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/internal/freeport"
 	"github.com/anteroom/anteroom/ticket/invite"
 )
 
@@ -83,7 +83,7 @@ func BenchmarkFollow(b *testing.B) {
 			benchFollow(b, rooms, []cluster.Link{w.Join("dublin", "a"), w.Join("dublin", "b"), w.Join("sydney", "c"), w.Join("sydney", "d")})
 		})
 		b.Run(fmt.Sprintf("nats/rooms=%d", rooms), func(b *testing.B) {
-			hub, far := coreAddress(b), coreAddress(b)
+			hub, far := freeport.Address(b, 3), freeport.Address(b, 3)
 			var links []cluster.Link
 			for _, cfg := range []natslink.ClusterConfig{
 				{Site: "dublin", Node: "a", Listen: hub}, {Site: "dublin", Node: "b", Join: []string{hub}},
@@ -100,31 +100,6 @@ func BenchmarkFollow(b *testing.B) {
 			benchFollow(b, rooms, links)
 		})
 	}
-}
-
-// coreAddress returns an address with two free ports after its own.
-func coreAddress(b *testing.B) string {
-	b.Helper()
-	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
-		port := first.Addr().(*net.TCPAddr).Port
-		first.Close()
-		free := true
-		for i := range 3 {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+i))
-			if free = free && err == nil; err == nil {
-				l.Close()
-			}
-		}
-		if free {
-			return fmt.Sprintf("127.0.0.1:%d", port)
-		}
-	}
-	b.Fatal("no three free ports in a row")
-	return ""
 }
 
 func benchFollow(b *testing.B, rooms int, links []cluster.Link) {

@@ -237,6 +237,32 @@ func TestFirstStartOfSeveral(t *testing.T) {
 	})
 }
 
+// meanwhile lets something else happen once, after the audit records have been looked for.
+type meanwhile struct {
+	cluster.Link
+	what func()
+	once sync.Once
+}
+
+func (l *meanwhile) Keys(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := l.Link.Keys(ctx, prefix)
+	if prefix == auditPrefix {
+		l.once.Do(l.what)
+	}
+	return keys, err
+}
+
+// TestAnotherFoundsTheStoreMeanwhile: a node that found no record, and then the documents that another has made since, starts with them.
+func TestAnotherFoundsTheStoreMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T, w *memlink.World) {
+		var other *Manager
+		slow := open(t, Config{Link: &meanwhile{Link: w.Join("dublin", "a"), what: func() { other = open(t, Config{Link: w.Join("sydney", "b")}) }}})
+		if slow.State().account.ID != other.State().account.ID || len(slow.State().tokens) != 1 || slow.FirstToken() != "" || other.FirstToken() == "" {
+			t.Errorf("accounts %s and %s, %d tokens", slow.State().account.ID, other.State().account.ID, len(slow.State().tokens))
+		}
+	})
+}
+
 // TestChangesOfSeveralAtOnce: none is lost, none is made on what was not in force.
 func TestChangesOfSeveralAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, w *memlink.World) {

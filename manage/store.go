@@ -483,6 +483,9 @@ func (m *Manager) found(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
+	if slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, auditPrefix) }) {
+		return m.loadOnce(ctx) // another process has made it since the records were looked for
+	}
 	for _, key := range keys {
 		if !strings.HasPrefix(key, stagePrefix) && !strings.HasPrefix(key, pagePrefix) {
 			return nil, anteroom.Errorf(anteroom.Unavailable, "there is a stored document %s, and no audit record says who wrote it; %s", key, wayBack)

@@ -2,13 +2,13 @@ package node
 
 import (
 	"context"
-	"net"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 // joinNATS joins a core at an address, or an edge of the core there.
@@ -28,17 +28,6 @@ func joinNATS(b *testing.B, name, listen, join string) cluster.Link {
 	return l
 }
 
-// freePorts is an address whose port and the two after it nobody uses now.
-func freePorts(b *testing.B) string {
-	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // BenchmarkDecisionNATS is BenchmarkDecision with newcomers at an edge and the site at an embedded core: mutual TLS,
 // and each admission on its disk before it is told.
 func BenchmarkDecisionNATS(b *testing.B) {
@@ -47,7 +36,7 @@ func BenchmarkDecisionNATS(b *testing.B) {
 		rate int
 	}{{"1000", 1000}, {"10000", 10_000}, {"50000", 50_000}} {
 		b.Run(c.name, func(b *testing.B) {
-			at := freePorts(b)
+			at := freeport.Address(b, 3)
 			core, room := benchNode(b, joinNATS(b, "core", at, ""), "core")
 			warm(b, room) // so that it has the roles
 			_, far := benchNode(b, joinNATS(b, "edge", "", at), "edge")
@@ -64,7 +53,7 @@ func BenchmarkDecisionNATS(b *testing.B) {
 // BenchmarkIdleCore is what a core with a room and nobody there costs: the share of one processor core, user and
 // system, over ten seconds.
 func BenchmarkIdleCore(b *testing.B) {
-	n, _ := benchNode(b, joinNATS(b, "core", freePorts(b), ""), "core")
+	n, _ := benchNode(b, joinNATS(b, "core", freeport.Address(b, 3), ""), "core")
 	for n.member().siteRole(cluster.Shards-1) == nil || n.member().siteRole(cluster.ShardOf(string(shop.ID))) == nil {
 		<-time.After(10 * time.Millisecond)
 	}

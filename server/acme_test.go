@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +14,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 // TestCertificatesFromAnAuthority lets Pebble, Let's Encrypt's own test authority, check
@@ -37,7 +41,7 @@ func TestCertificatesFromAnAuthority(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := prepareServer(t, "")
-			ports := map[string]int{"tls": corePort(t), "http": corePort(t), "nobody": corePort(t)}
+			ports := map[string]int{"tls": freeport.Port(t, 1), "http": freeport.Port(t, 1), "nobody": freeport.Port(t, 1)}
 			a := startAuthority(t, pebble, r.dir, ports[c.tls], ports[c.http])
 			redirect := ""
 			if c.http == "http" {
@@ -90,7 +94,7 @@ type authority struct {
 func startAuthority(t *testing.T, pebble, dir string, tlsPort, httpPort int) authority {
 	t.Helper()
 	writeCertificate(t, dir, "authority", 1, "localhost")
-	port := corePort(t)
+	port := freeport.Port(t, 1)
 	type settings map[string]any
 	raw, err := json.Marshal(settings{"pebble": settings{
 		"listenAddress": fmt.Sprintf("127.0.0.1:%d", port),
@@ -139,13 +143,19 @@ func startAuthority(t *testing.T, pebble, dir string, tlsPort, httpPort int) aut
 // over UDP and TCP and knows addresses only.
 func everyNameIsHere(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := net.ListenPacket("udp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	var l net.Listener
+	var p net.PacketConn
+	for p == nil {
+		var err error
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		if p, err = net.ListenPacket("udp", l.Addr().String()); err != nil {
+			l.Close()
+			if !errors.Is(err, syscall.EADDRINUSE) { // else somebody else has the UDP port of that number
+				t.Fatal(err)
+			}
+		}
 	}
 	t.Cleanup(func() { l.Close(); p.Close() })
 	answer := func(q []byte) []byte {

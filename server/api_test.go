@@ -95,24 +95,28 @@ func TestTheAPIAnswersTheEnvelopeOverTheWire(t *testing.T) {
 // envelope and no more of our time.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	r := startServer(t, "rooms: []\n")
-	srv := r.s.adminServer()
-	srv.ReadTimeout = 300 * time.Millisecond
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	serves := func(srv *http.Server) string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go srv.Serve(l)
+		t.Cleanup(func() { srv.Close() })
+		return l.Addr().String()
 	}
-	go srv.Serve(l)
-	defer srv.Close()
+	usual, hasty := r.s.adminServer(), r.s.adminServer()
+	hasty.ReadTimeout = 300 * time.Millisecond
+	at, hastily := serves(usual), serves(hasty)
 	head := "POST /client/v4/zones HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + r.s.FirstToken() + "\r\n"
 	for _, c := range []struct {
-		name, text string
-		status     int
+		name, at, text string
+		status         int
 	}{
-		{"slow", head + "Content-Length: 100\r\n\r\n{\"name\":", 400},
-		{"slow in chunks", head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\n", 400},
-		{"large", head + "Content-Length: 4000000\r\n\r\n" + strings.Repeat(" ", 2_200_000), 413},
+		{"slow", hastily, head + "Content-Length: 100\r\n\r\n{\"name\":", 400},
+		{"slow in chunks", hastily, head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\n", 400},
+		{"large", at, head + "Content-Length: 4000000\r\n\r\n" + strings.Repeat(" ", 2_200_000), 413},
 	} {
-		if status, e := exchange(t, l.Addr().String(), c.text); status != c.status || e.Errors[0].Code != 1002 {
+		if status, e := exchange(t, c.at, c.text); status != c.status || e.Errors[0].Code != 1002 {
 			t.Errorf("%s: %d %+v", c.name, status, e.Errors)
 		}
 	}

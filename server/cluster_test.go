@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -17,29 +16,10 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/internal/freeport"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/ticket"
 )
-
-// corePort is the first of three ports that nobody listens on. They lie below those that outgoing
-// connections get, so that they stay free until a server listens there.
-func corePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port, free := 10_000+rand.IntN(20_000), true
-		for next := port; next <= port+2 && free; next++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", next))
-			if free = err == nil; free {
-				l.Close()
-			}
-		}
-		if free {
-			return port
-		}
-	}
-	t.Fatal("no three free ports in a row")
-	return 0
-}
 
 // eventually waits until ok says so.
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -56,12 +36,15 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// corePorts is how many ports a core has in a row.
+const corePorts = 3
+
 const clusterSecret = "b0a5c93e17f24d68ae4c71d3920fb85e6d1a4c07f3b92e58\n"
 
 // prepareCore returns a core named first, which is not started yet, with more in its file, and its address for other nodes.
 func prepareCore(t *testing.T, more string) (*running, string) {
 	t.Helper()
-	at := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	at := freeport.Address(t, corePorts)
 	r := prepareServer(t, listenAnywhere+more+"cluster: {listen: \""+at+"\", node: first, secret_file: secret}\n")
 	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
 	return r, at
@@ -84,7 +67,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 	t.Parallel()
 	r := startServer(t, roomForTwo)
 	inside, outside := fill(t, r)
-	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	core := freeport.Address(t, corePorts)
 	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
 	r.write(listenAnywhere + roomForTwo + "cluster: {listen: \"" + core + "\", node: first, secret_file: secret}\n")
 	r.start()

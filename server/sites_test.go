@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/internal/freeport"
 	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 )
@@ -81,7 +82,7 @@ func leftInOrder(t *testing.T, r *running, mark int) {
 func coreAddresses(t *testing.T) (at []string) {
 	t.Helper()
 	for range 3 {
-		at = append(at, fmt.Sprintf("127.0.0.1:%d", corePort(t)))
+		at = append(at, freeport.Address(t, corePorts))
 	}
 	return at
 }

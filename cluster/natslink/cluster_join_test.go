@@ -2,7 +2,6 @@ package natslink
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -216,9 +215,7 @@ func TestTwoSites(t *testing.T) {
 	// A stale revision is refused, and what is there now is known when it is.
 	stale := put(t, links[0], "k", "1")
 	newest := put(t, links[1], "k", "2")
-	if _, err := links[0].Update(t.Context(), "k", []byte("3"), stale); !errors.Is(err, cluster.ErrRevision) {
-		t.Errorf("stale: %v", err)
-	}
+	linktest.Refused(t, func() error { _, err := links[0].Update(t.Context(), "k", []byte("3"), stale); return err }, "stale")
 	if e, err := links[0].Get(t.Context(), "k"); err != nil || e.Revision != newest {
 		t.Errorf("after ErrRevision: %v, %v", e, err)
 	}

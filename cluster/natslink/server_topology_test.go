@@ -2,16 +2,14 @@ package natslink
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 const (
@@ -19,51 +17,10 @@ const (
 	otherSecret = "c0ffee12ab4598d7e6f3021b9a8c7d54"
 )
 
-// freeAddress returns an address on loopback with two more free ports above its own. It lies below the
-// ports that outgoing connections get, so that it stays free until a server listens there.
+// freeAddress returns an address on loopback with two more free ports above its own.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	for range 100 {
-		port, free := 10_000+rand.IntN(20_000), true
-		var listeners []net.Listener
-		for i := 0; i <= portSites && free; i++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+i))
-			if err != nil {
-				free = false
-				break
-			}
-			listeners = append(listeners, l)
-		}
-		free = free && claim(port)
-		for _, l := range listeners {
-			l.Close()
-		}
-		if free {
-			return fmt.Sprintf("127.0.0.1:%d", port)
-		}
-	}
-	t.Fatal("no three free ports in a row")
-	return ""
-}
-
-// claimed are the ports that tests of this process were given.
-var claimed = struct {
-	sync.Mutex
-	ports map[int]bool
-}{ports: map[int]bool{}}
-
-func claim(port int) bool {
-	claimed.Lock()
-	defer claimed.Unlock()
-	for i := range portSites + 1 {
-		if claimed.ports[port+i] {
-			return false
-		}
-	}
-	for i := range portSites + 1 {
-		claimed.ports[port+i] = true
-	}
-	return true
+	return freeport.Address(t, portSites+1)
 }
 
 // single is the configuration of a core alone.

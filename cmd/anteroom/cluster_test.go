@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,26 +13,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
-// corePorts finds the first of three free ports in a row, below those of outgoing connections.
-func corePorts(t testing.TB, from int) int {
-	t.Helper()
-	for port := from; port < from+5000; port += 3 {
-		free := true
-		for next := port; next < port+3 && free; next++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", next))
-			if free = err == nil; free {
-				l.Close()
-			}
-		}
-		if free {
-			return port
-		}
-	}
-	t.Fatal("no three free ports in a row")
-	return 0
-}
+// corePorts is how many ports a core has in a row.
+const corePorts = 3
 
 // A standalone process becomes one of three cores by a command, while visitors come: no request fails, sessions and places
 // continue, and nobody is admitted to a full room. It may be killed in the middle, and goes on when it is started again.
@@ -59,8 +44,8 @@ sites: [{hosts: "*", origins: %q}]
 rooms: [{name: shop, host: "*", total_active_users: 9, new_users_per_minute: 1000}]
 `, origin)
 	var cores []string
-	for i := range 3 {
-		cores = append(cores, fmt.Sprintf("127.0.0.1:%d", corePorts(t, 11_000+6000*i)))
+	for range 3 {
+		cores = append(cores, freeport.Address(t, corePorts))
 	}
 	member := func(i int) string {
 		return alone + fmt.Sprintf("cluster: {node: core-%d, listen: %q, cores: [%s], secret_file: secret}\n", i+1, cores[i], strings.Join(cores, ", "))

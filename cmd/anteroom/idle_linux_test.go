@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 // BenchmarkIdleCores reports what one of three cores with one room and no visitors takes, as processes on this machine, a minute after they
@@ -16,8 +18,8 @@ func BenchmarkIdleCores(b *testing.B) {
 	const settle, span = time.Minute, time.Minute
 	binary := build(b)
 	var cores []string
-	for i := range 3 {
-		cores = append(cores, fmt.Sprintf("127.0.0.1:%d", corePorts(b, 11_000+6000*i)))
+	for range 3 {
+		cores = append(cores, freeport.Address(b, corePorts))
 	}
 	pids := make([]int, 3)
 	for i, listen := range cores {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/internal/freeport"
 	"github.com/anteroom/anteroom/server"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -77,12 +77,7 @@ func TestKeysOfAClusterAreRotatedOverTheAPI(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("b0a5c93e17f24d68ae4c71d3920fb85e6d1a4c07f3b92e58\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at.Close()
-	s, end, err := startAPI(dir, withFileRoom("http://127.0.0.1:9")+"cluster: {listen: \""+at.Addr().String()+"\", node: core-1, secret_file: secret}\n")
+	s, end, err := startAPI(dir, withFileRoom("http://127.0.0.1:9")+"cluster: {listen: \""+freeport.Address(t, corePorts)+"\", node: core-1, secret_file: secret}\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -747,10 +749,9 @@ func TestPool(t *testing.T) {
 
 // TestDialErrors are the dialer's, by which a gateway knows that nothing has left.
 func TestDialErrors(t *testing.T) {
-	l, _ := net.Listen("tcp", "127.0.0.1:0")
-	l.Close()
+	nobody := freeport.Address(t, 1)
 	over(t, func(t *testing.T, way http.RoundTripper) {
-		r := &http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: l.Addr().String()}, Header: http.Header{}}
+		r := &http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: nobody}, Header: http.Header{}}
 		_, _, err := send(way, r)
 		if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
 			t.Errorf("%v", err)

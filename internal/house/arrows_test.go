@@ -32,6 +32,7 @@ var table = []tableRow{
 	{pkg: "internal/walltime"},
 	{pkg: "internal/chart", modules: []string{"gonum.org/v1/plot", "golang.org/x/image"}},
 	{pkg: "internal/markup"},
+	{pkg: "internal/freeport"},
 	{pkg: "internal/packed"},
 	{pkg: "internal/zones", imports: []string{"internal/packed"}},
 	{pkg: "internal/qr", modules: []string{"rsc.io/qr"}},

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,10 +15,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/freeport"
 )
 
 // process is a running program that writes what it says to a file: a process that takes
@@ -138,51 +137,11 @@ func newGate(t *testing.T, rooms string, others ...string) *gate {
 	return g
 }
 
-// givenAddresses are those of freeAddress.
-var givenAddresses sync.Map
-
-// freeAddress returns an address on which nobody listens, and none twice. It lies below the ports that
-// outgoing connections get, so that it stays free while a gateway restarts.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000)))
-		if _, before := givenAddresses.LoadOrStore(address, true); before {
-			continue // to another test, which may not listen yet
-		}
-		if l, err := net.Listen("tcp", address); err == nil {
-			l.Close()
-			return address
-		}
-	}
-	t.Fatal("found no free port")
-	return ""
-}
+// freeAddress returns an address that nobody else is given, and that stays free while a gateway restarts.
+func freeAddress(t *testing.T) string { return freeport.Address(t, 1) }
 
 // freeCore is an address for a core, which takes the two ports after it as well.
-func freeCore(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		first := freeAddress(t)
-		host, text, _ := net.SplitHostPort(first)
-		port, _ := strconv.Atoi(text)
-		free := func(n int) bool {
-			address := net.JoinHostPort(host, strconv.Itoa(port+n))
-			l, err := net.Listen("tcp", address)
-			if err != nil {
-				return false
-			}
-			l.Close()
-			_, before := givenAddresses.LoadOrStore(address, true)
-			return !before
-		}
-		if free(1) && free(2) {
-			return first
-		}
-	}
-	t.Fatal("found no three free ports")
-	return ""
-}
+func freeCore(t *testing.T) string { return freeport.Address(t, 3) }
 
 func (g *gate) file() string { return filepath.Join(g.dir, "anteroom.yaml") }
 func (g *gate) data() string { return filepath.Join(g.dir, "data") }

@@ -60,13 +60,9 @@ func (p *process) startEdge(origin string) (string, error) {
 	if out, err := init.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("load: anteroom edge init: %w: %s", err, out)
 	}
-	listen, _, err := freeAddresses()
-	if err != nil {
-		return "", err
-	}
-	file, change := "anteroom.conf", [2]string{"listen 80;", "listen " + listen + ";"}
+	file, change := "anteroom.conf", [2]string{"listen 80;", "listen " + p.before + ";"}
 	if p.o.Edge == "haproxy-pass" {
-		file, change = "haproxy.cfg", [2]string{"bind :80", "bind " + listen}
+		file, change = "haproxy.cfg", [2]string{"bind :80", "bind " + p.before}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -103,10 +99,10 @@ func (p *process) startEdge(origin string) (string, error) {
 		return "", fmt.Errorf("load: %s: %w", program, err)
 	}
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		c, err := net.Dial("tcp", listen)
+		c, err := net.Dial("tcp", p.before)
 		if err == nil {
 			c.Close()
-			return listen, nil
+			return p.before, nil
 		}
 		if time.Since(began) > startWithin {
 			return "", errors.Join(fmt.Errorf("load: %s does not listen: see %s", program, p.log.Name()), err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/anteroom/anteroom/internal/freeport"
 	"github.com/anteroom/anteroom/lab/child"
 )
 
@@ -26,6 +27,8 @@ const (
 type process struct {
 	o             Options
 	listen, admin string
+	before        string    // where the proxy before it listens, if there is one
+	ports         io.Closer // holds these for it
 	origin        *http.Server
 	log           *os.File
 	gateway       *child.Process // nil while there is none
@@ -85,9 +88,13 @@ func (p *process) open(ctx context.Context, origin http.Handler) (string, error)
 	}
 	p.origin = &http.Server{Handler: origin, ReadHeaderTimeout: 10 * time.Second}
 	go p.origin.Serve(l)
-	if p.listen, p.admin, err = freeAddresses(); err != nil {
+	// The gateway has to come back at the same ports after a kill, so it cannot choose them itself.
+	first, ports, err := freeport.Claim(3)
+	if err != nil {
 		return "", fmt.Errorf("load: %w", err)
 	}
+	p.ports, p.listen, p.admin = ports, freeport.Addr(first), freeport.Addr(first+1)
+	p.before = freeport.Addr(first + 2)
 	if err := os.WriteFile(filepath.Join(p.o.Dir, configFile), []byte(p.configuration("http://"+l.Addr().String())), 0o644); err != nil {
 		return "", fmt.Errorf("load: %w", err)
 	}
@@ -107,23 +114,6 @@ func (p *process) open(ctx context.Context, origin http.Handler) (string, error)
 		return "", err
 	}
 	return "http://" + edge, nil
-}
-
-// freeAddresses finds two ports, below those that outgoing connections get: the gateway has to
-// come back at the same ones after a kill, so it cannot choose them itself.
-func freeAddresses() (a, b string, err error) {
-	var found []string
-	for range 100 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))); err != nil {
-			continue
-		}
-		defer l.Close()
-		if found = append(found, l.Addr().String()); len(found) == 2 {
-			return found[0], found[1], nil
-		}
-	}
-	return "", "", err
 }
 
 func (p *process) restart(ctx context.Context) error {
@@ -185,6 +175,9 @@ func (p *process) close() (time.Duration, error) {
 	}
 	if p.log != nil {
 		p.log.Close()
+	}
+	if p.ports != nil {
+		p.ports.Close()
 	}
 	return p.cpu + edge, errors.Join(fault, p.unmount())
 }

@@ -180,9 +180,14 @@ func TestSlowReadersOfHTTP2AreCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	for name, window := range map[string]uint32{
-		"by the stream's window":   1,
-		"by the connection itself": 1 << 30,
+	for name, how := range map[string]struct {
+		window uint32
+		drips  bool
+	}{
+		"by the stream's window":            {window: 1},
+		"by the connection itself":          {window: 1 << 30},
+		"a byte at a time, by the window":   {window: 1, drips: true},
+		"the last bytes, one after another": {window: 100_000, drips: true}, // the first parts arrive in time
 	} {
 		t.Run(name, func(t *testing.T) {
 			gone := make(chan time.Time, 1)
@@ -195,15 +200,26 @@ func TestSlowReadersOfHTTP2AreCut(t *testing.T) {
 			out := bufio.NewWriter(c)
 			f := &frames{t: t, conn: c, fr: http2.NewFramer(out, c)}
 			io.WriteString(out, http2.ClientPreface)
-			f.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window})
+			f.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: how.window})
 			f.fr.WriteWindowUpdate(0, 1<<30)
 			f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true, EndStream: true,
 				BlockFragment: f.block(":method", "GET", ":scheme", "https", ":authority", testHost, ":path", "/")})
 			out.Flush()
-			select {
-			case <-gone:
-			case <-time.After(10 * time.Second):
-				t.Error("the origin is still writing")
+			if how.drips {
+				go io.Copy(io.Discard, c)
+			}
+			for late := time.After(10 * time.Second); ; {
+				select {
+				case <-gone:
+					return
+				case <-late:
+					t.Fatal("the origin is still writing")
+				case <-time.After(10 * time.Millisecond):
+					if how.drips {
+						f.fr.WriteWindowUpdate(1, 1)
+						out.Flush()
+					}
+				}
 			}
 		})
 	}

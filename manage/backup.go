@@ -80,7 +80,14 @@ func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool)
 	}
 	what := map[string]bool{"keys": keys}
 	if err := m.act(ctx, by, "backup.create", "", "", "", what); err != nil {
-		return err
+		if anteroom.KindOf(err) != anteroom.Unavailable {
+			return err
+		}
+		if keys {
+			return anteroom.Errorf(anteroom.Unavailable, "the audit log cannot record who gets the ticket keys; a backup without keys can be made: %w", err)
+		}
+		// It reads only, and is needed most while nothing can be changed.
+		m.log.Warn("a backup is made that the audit log could not record", "actor", by.Name, "token", string(by.Token), "error", err)
 	}
 	b := &backupWriter{zip: gzip.NewWriter(w), sum: sha256.New()}
 	b.line(backupHeader{backupVersion, m.now(), s.seq})

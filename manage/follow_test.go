@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -394,7 +395,7 @@ func TestNodeThatIsCut(t *testing.T) {
 	for _, cut := range []memlink.Cut{memlink.Both, memlink.In, memlink.Out} {
 		t.Run(fmt.Sprint(cut), func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *memlink.World) {
-				ctx, cfg := t.Context(), Config{FirstToken: envToken}
+				ctx, cfg := t.Context(), Config{FirstToken: envToken, Keys: &keyStore{now: "keys"}}
 				a, b := join(t, w, "dublin", "a", cfg), join(t, w, "sydney", "b", cfg)
 				defer a.leave()
 				defer b.leave()
@@ -411,6 +412,12 @@ func TestNodeThatIsCut(t *testing.T) {
 				}
 				if got := b.State().Room(room); got == nil || got.TotalActiveUsers != 300 {
 					t.Errorf("without touch: %+v", got)
+				}
+				if _, err := readBackup(bytes.NewReader(backupOf(t, b.Manager, false))); err != nil {
+					t.Errorf("the backup made without touch: %v", err)
+				}
+				if err := b.Backup(ctx, root, io.Discard, true); anteroom.KindOf(err) != anteroom.Unavailable || !strings.Contains(err.Error(), "without keys") {
+					t.Errorf("a backup with keys that nobody can record: %v", err)
 				}
 				if err := set(a, 2000); err != nil {
 					t.Error(err)

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
@@ -17,6 +19,9 @@ import (
 const (
 	// sitePrefix is where all sites list their names, with the id of the site.
 	sitePrefix = "sites."
+	// hubPrefix is where each site that its configuration makes the hub lists its name: nothing else shows that there are two, where they meet
+	// at NATS servers of the operator.
+	hubPrefix = "hubs."
 	// identityKey is where a site stores its id.
 	identityKey = "identity"
 	// claimFor bounds how long the name is checked before roles are taken: a site that is cut off from the others still
@@ -57,6 +62,47 @@ func (x *member) claim(ctx context.Context) error {
 	return nil
 }
 
+// claimHub lists the site among the hubs, or takes it off the list.
+func (x *member) claimHub(ctx context.Context) error {
+	key := hubPrefix + x.cfg.Site
+	_, err := x.link.Get(ctx, key)
+	if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return err
+	}
+	switch listed := err == nil; {
+	case x.cfg.Hub == listed || x.cfg.Edge: // edges may not write it
+		err = nil
+	case x.cfg.Hub:
+		_, err = x.link.Put(ctx, key, []byte("hub"))
+	default:
+		err = x.link.Delete(ctx, key)
+	}
+	return err
+}
+
+// hubs returns the sites that are the hub, if there are several.
+func (x *member) hubs(ctx context.Context) []string {
+	keys, err := x.link.Keys(ctx, hubPrefix)
+	if err != nil || len(keys) < 2 {
+		return nil
+	}
+	for i := range keys {
+		keys[i] = strings.TrimPrefix(keys[i], hubPrefix)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// sayHubs logs that there are several hubs, once.
+func (x *member) sayHubs(ctx context.Context) {
+	hubs := x.hubs(ctx)
+	if x.cfg.Hub && len(hubs) > 0 && !x.severalHubs {
+		x.log.Error("several sites are the hub; each decides about all rooms, against the others", "sites", strings.Join(hubs, ", "),
+			"fix", "set cluster.nats.hub: false at all sites but one and restart their nodes; write off a site that no longer runs: anteroom cluster forget SITE")
+	}
+	x.severalHubs = len(hubs) > 0
+}
+
 // identity is the id of the site: random, made by its first node and kept in its store.
 func (x *member) identity(ctx context.Context) (string, error) {
 	for {
@@ -80,6 +126,9 @@ func (x *member) announce(ctx context.Context, may, mayNot func()) {
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, claimAgain) {
 		within, cancel := context.WithTimeout(ctx, claimFor)
 		err := x.claim(within)
+		if err == nil && x.claimHub(within) == nil {
+			x.sayHubs(within)
+		}
 		cancel()
 		switch {
 		case errors.Is(err, errNamesake):

@@ -60,6 +60,39 @@ func TestTwoSitesOfOneName(t *testing.T) {
 	})
 }
 
+// TestTwoHubs: every node says so, until one of the sites is the hub no longer, or is written off.
+func TestTwoHubs(t *testing.T) {
+	together(t, shop, "dublin-1 dublin-2 paris-1", func(t *testing.T, g *group) {
+		hubs := func(want ...string) {
+			t.Helper()
+			pass(claimAgain + 5*time.Second)
+			for name, p := range g.nodes {
+				if s, _ := p.Cluster(t.Context()); !slices.Equal(s.Hubs, want) {
+					t.Errorf("%s: the hubs are %v, want %v", name, s.Hubs, want)
+				}
+			}
+		}
+		hubs()
+		g.hub = "tokyo"
+		tokyo := g.start("tokyo-1")
+		hubs("dublin", "tokyo")
+		tokyo.kill()
+		g.hub = "dublin"
+		tokyo = g.start("tokyo-1")
+		hubs()
+		tokyo.kill()
+		g.hub = "tokyo"
+		tokyo = g.start("tokyo-1")
+		hubs("dublin", "tokyo")
+		tokyo.kill()
+		pass(2 * time.Minute)
+		if _, err := g.nodes["dublin-1"].ForgetSite(t.Context(), "tokyo", func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		hubs()
+	})
+}
+
 // TestTwoNodesOfOneName: every node of the site says so, the earlier one still knows the others and serves visitors, and has its roles
 // again when the later one has ended.
 func TestTwoNodesOfOneName(t *testing.T) {

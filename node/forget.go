@@ -43,6 +43,9 @@ func (x *member) forgetSite(ctx context.Context, site string, sure func() error)
 	if err != nil {
 		return all, err
 	}
+	if err := x.link.Delete(ctx, hubPrefix+site); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return all, anteroom.Errorf(anteroom.Unavailable, "the units of site %s are free, but it is still listed as a hub: %w", site, err)
+	}
 	// The name last: as long as it is listed, the command may be repeated.
 	if err := x.link.Delete(ctx, sitePrefix+site); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		return all, anteroom.Errorf(anteroom.Unavailable, "the units of site %s are free, but its name is still taken: %w", site, err)

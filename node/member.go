@@ -83,8 +83,9 @@ type member struct {
 
 	number uint64 // of the node, by its name: the same after each restart
 
-	namesake  atomic.Bool // another site has this site's name
-	reclaimed bool        // Config.Forgot was applied to the name; used by announce only
+	namesake    atomic.Bool // another site has this site's name
+	severalHubs bool        // what announce has said last
+	reclaimed   bool        // Config.Forgot was applied to the name; used by announce only
 
 	leave   context.CancelFunc // hands the roles over
 	leaving context.Context

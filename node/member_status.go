@@ -30,6 +30,8 @@ type ClusterStatus struct {
 	Namesake bool `json:"namesake,omitempty"`
 	// Namesakes are nodes of this site whose name several processes have.
 	Namesakes []string `json:"namesakes,omitempty"`
+	// Hubs are the sites that are the hub, if there are several.
+	Hubs []string `json:"hubs,omitempty"`
 
 	Garbled uint64 `json:"garbled"` // messages that could not be read
 	Unsent  uint64 `json:"unsent"`  // and sent
@@ -77,6 +79,7 @@ func (x *member) status(ctx context.Context) (ClusterStatus, bool) {
 	defer cancel()
 	p.Sites, _ = x.siteNames(ctx)
 	slices.Sort(p.Sites)
+	p.Hubs = x.hubs(ctx)
 	for i, s := range x.shards {
 		p.Doors = append(p.Doors, s.status())
 		p.Roles = append(p.Roles, x.roleStatus(fmt.Sprintf("%s%02d", siteRolePrefix, i)))

@@ -21,7 +21,7 @@ const lookFor = 8 * time.Second
 func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen node.ClusterStatus) {
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
-	v := doctor.View{Node: seen.Node, Site: seen.Site, Members: seen.Members, Health: seen.Link, Namesake: seen.Namesake, Namesakes: seen.Namesakes}
+	v := doctor.View{Node: seen.Node, Site: seen.Site, Members: seen.Members, Health: seen.Link, Namesake: seen.Namesake, Namesakes: seen.Namesakes, Hubs: seen.Hubs}
 	// Without a majority, each of the two waits until it gives up: an operator waits for the longer one only.
 	var facts natslink.Facts
 	var err error

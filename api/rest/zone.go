@@ -65,24 +65,31 @@ func (a *API) oneZone(z anteroom.Zone, err error) (api.Answer, error) {
 	return api.Answer{Result: a.shownZone(&z)}, nil
 }
 
-// listZones knows the filters name, with the published operators that a zone is looked up by,
-// status and account.id.
+// listZones knows the filters name and account.name, with the published operators, status and account.id.
 func (a *API) listZones(r *api.Request) (api.Answer, error) {
 	zones := a.manage.Zones(r.By)
-	account, _ := a.manage.Account()
-	name, status, in := r.Query.Get("name"), r.Query.Get("status"), r.Query.Get("account.id")
-	matches := nameFilter(name)
-	if matches == nil {
-		return api.Answer{}, api.Query("name", "has an operator that is not known", "equal, not_equal, starts_with, ends_with or contains, like contains:example")
+	account, accountName := a.manage.Account()
+	status, in := r.Query.Get("status"), r.Query.Get("account.id")
+	named, err := nameFilter(r, "name")
+	if err != nil {
+		return api.Answer{}, err
+	}
+	inNamed, err := nameFilter(r, "account.name")
+	if err != nil {
+		return api.Answer{}, err
 	}
 	zones = slices.DeleteFunc(slices.Clone(zones), func(z anteroom.Zone) bool {
-		return name != "" && !matches(z.Name) || status != "" && status != "active" || in != "" && in != account
+		return !named(z.Name) || !inNamed(strings.ToLower(accountName)) || status != "" && status != "active" || in != "" && in != account
 	})
 	return page(r, a.shownZone)(zones, nil)
 }
 
-// nameFilter returns what a name filter accepts; nil for one with an operator that is not known.
-func nameFilter(filter string) func(name string) bool {
+// nameFilter returns which names, in lower case, a parameter of the query accepts.
+func nameFilter(r *api.Request, parameter string) (func(name string) bool, error) {
+	filter := r.Query.Get(parameter)
+	if filter == "" {
+		return func(string) bool { return true }, nil
+	}
 	operator, value, ok := strings.Cut(filter, ":")
 	if !ok {
 		operator, value = "equal", filter
@@ -90,17 +97,17 @@ func nameFilter(filter string) func(name string) bool {
 	value = strings.ToLower(value)
 	switch operator {
 	case "equal":
-		return func(name string) bool { return name == value }
+		return func(name string) bool { return name == value }, nil
 	case "not_equal":
-		return func(name string) bool { return name != value }
+		return func(name string) bool { return name != value }, nil
 	case "starts_with":
-		return func(name string) bool { return strings.HasPrefix(name, value) }
+		return func(name string) bool { return strings.HasPrefix(name, value) }, nil
 	case "ends_with":
-		return func(name string) bool { return strings.HasSuffix(name, value) }
+		return func(name string) bool { return strings.HasSuffix(name, value) }, nil
 	case "contains":
-		return func(name string) bool { return strings.Contains(name, value) }
+		return func(name string) bool { return strings.Contains(name, value) }, nil
 	}
-	return nil
+	return nil, api.Query(parameter, "has an operator that is not known", "equal, not_equal, starts_with, ends_with or contains, like contains:example")
 }
 
 func (a *API) createZone(r *api.Request, o api.Object) (api.Answer, error) {

@@ -50,6 +50,8 @@ type View struct {
 	Namesake bool
 	// Namesakes are nodes of the site whose name several processes have.
 	Namesakes []string
+	// Hubs are the sites that are the hub, if there are several.
+	Hubs []string
 
 	Roles    []Role // of the site
 	Health   cluster.Health
@@ -111,6 +113,11 @@ func (d *diagnosis) add(s Severity, what, why, fix string) {
 }
 
 func (d *diagnosis) names(v View) {
+	if len(v.Hubs) > 0 {
+		d.add(Error, "several sites are the hub: "+strings.Join(v.Hubs, ", "),
+			"Each of them has coordinators, which decide about all rooms against the others: visitors may wait although slots are free, and the order of the queue is not that of arrival.",
+			"Set cluster.nats.hub: false at all sites but one and restart their nodes. Write off a site that no longer runs: anteroom cluster forget SITE.")
+	}
 	if v.Namesake {
 		d.add(Error, fmt.Sprintf("another site of the cluster has the name %s", v.Site),
 			"This site holds no roles: it would be taken for the other one and admit visitors with that site's units.",

@@ -53,6 +53,8 @@ func TestFindings(t *testing.T) {
 				"note several versions"}},
 		{"two sites of one name", func(v *View) { v.Namesake = true },
 			[]string{"error another site of the cluster has the name dublin"}},
+		{"two hubs", func(v *View) { v.Hubs = []string{"dublin", "tokyo"} },
+			[]string{"error several sites are the hub: dublin, tokyo"}},
 		{"two nodes of one name", func(v *View) { v.Namesakes = []string{"b", "edge"} },
 			[]string{"error several processes have the name of node b", "error several processes have the name of node edge"}},
 		{"free roles", func(v *View) { v.Roles[2].Node, v.Roles[9].Node = "", "" },

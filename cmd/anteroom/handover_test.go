@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -20,9 +22,6 @@ import (
 	"time"
 )
 
-// patience bounds every wait.
-const patience = 20 * time.Second
-
 // process is the built program serving, and those that take over from it.
 type process struct {
 	t      testing.TB
@@ -40,16 +39,6 @@ func build(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return binary
-}
-
-// buildInto compiles the program into a file or folder, as it is shipped, so that the race detector's tests need nothing compiled anew.
-func buildInto(to string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", to, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
 }
 
 func startProcess(t *testing.T, yaml string) *process {

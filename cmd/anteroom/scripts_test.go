@@ -6,6 +6,7 @@ import (
 	"log"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +16,9 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// patience bounds every wait.
+const patience = 20 * time.Second
 
 // TestMain makes this binary the command that scripts run. With the race detector, which makes the start of a process
 // fifty times slower, they run a binary without it: the servers that they talk to are in this process and are watched.
@@ -32,6 +36,16 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	testscript.Main(tidily{m, dir}, nil)
+}
+
+// buildInto compiles the program into a file or folder, as it is shipped, so that the race detector's tests need nothing compiled anew.
+func buildInto(to string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", to, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // tidily removes a directory after the tests.

@@ -16,7 +16,8 @@
 //
 // A path matches at segment boundaries: "/shop" covers "/shop" and "/shop/cart" and not
 // "/shopping". It also covers "/shop." and "/shop::$DATA", which Windows serves as "/shop", and
-// unless the room says otherwise "/shop.json" (suffix.go). The query plays no part.
+// unless the room says otherwise "/shop.json", and "/index.php/shop", which PHP applications serve
+// as "/shop" (suffix.go). The query plays no part.
 //
 // What is not a host at all is [ErrHost]; what is not a path, or could be read in too
 // many ways, is [ErrTarget]; a host that nobody asked us to serve is [ErrUnknownHost],

@@ -29,6 +29,23 @@ func windowsForm(p string) string {
 	return dropDots(strings.Join(segments, "/"))
 }
 
+// frontScript is what WordPress, Laravel, Symfony, Magento and others call the script that serves all of their pages.
+const frontScript = "/index.php/"
+
+// frontForm is p without that script: "/index.php/tickets" is "/tickets" there, and "/shop/index.php/cart" is "/shop/cart". It
+// is no member of [Interpretations]: rules may tell the two apart.
+func frontForm(p string) string {
+	if strings.IndexByte(p, '.') < 0 {
+		return p
+	}
+	for i := range max(0, len(p)-len(frontScript)+1) {
+		if p[i] == '/' && strings.EqualFold(p[i:i+len(frontScript)], frontScript) {
+			return p[:i] + p[i+len(frontScript)-1:]
+		}
+	}
+	return p
+}
+
 // findExtended returns the room with the longest route that path is, but for an extension of its
 // last segment: Rails and Spring serve "/tickets.json" as they do "/tickets".
 func (p *paths) findExtended(path string) (best *Match, most int) {

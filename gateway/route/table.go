@@ -167,9 +167,11 @@ func (t *Table) Lookup(host, requestTarget string) (*Match, error) {
 			return nil, err
 		}
 	}
-	for _, reading := range readings {
-		if w := windowsForm(reading); w != reading {
-			readings = append(readings, w)
+	for _, form := range [...]func(string) string{windowsForm, frontForm} {
+		for _, reading := range readings {
+			if f := form(reading); f != reading {
+				readings = append(readings, f)
+			}
 		}
 	}
 	if m := own.findAny(readings); m != nil {

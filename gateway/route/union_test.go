@@ -327,3 +327,25 @@ func TestSuffixesThatOriginsIgnore(t *testing.T) {
 		}
 	}
 }
+
+// TestFrontScript: PHP applications serve every page under the name of the script that serves them all, too.
+func TestFrontScript(t *testing.T) {
+	tab := table(t, anteroom.Route{Host: "shop.example", Path: "/tickets"}, anteroom.Route{Host: "shop.example", Path: "/shop/cart"})
+	for want, targets := range map[string][]string{
+		"tickets": {"/index.php/tickets", "/index.php/tickets/after?x", "/index.php//tickets", "//index.php/tickets", "/index.php/./tickets", "/index.php/%74ickets", "/index.php%2ftickets", "/INDEX.PHP/Tickets",
+			"/index.php/tickets.json", "/index.php;x/tickets", "/index.php./tickets", "/x/../index.php/tickets", "/index.php/x/../tickets", "/%69ndex.php/tickets", "/index.php%252ftickets"},
+		"shop/cart": {"/shop/index.php/cart", "/index.php/shop/cart", "/SHOP/index.php/cart/pay"},
+		"":          {"/index.php", "/index.php/", "/index.php/ticket", "/index.php/x/tickets", "/xindex.php/tickets", "/index.phpx/tickets", "/wiki/index.php/tickets", "/index.php?/tickets", "/list.php/tickets"},
+	} {
+		for _, target := range targets {
+			m, err := tab.Lookup("shop.example", target)
+			got := ""
+			if m != nil {
+				got = m.Room.Name
+			}
+			if err != nil || got != want {
+				t.Errorf("%q: %q, %v; want %q", target, got, err, want)
+			}
+		}
+	}
+}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package e2e
 
 import (
@@ -90,6 +92,69 @@ func TestDashboardCockpitLimitsInARamp(t *testing.T) {
 	is(2000, 100, 0)
 	eval[bool](d.tab, `[...document.querySelectorAll('.toast button')].find(b => b.innerText.startsWith('Undo')).click(), true`)
 	is(2000, 1200, 2)
+}
+
+// What a colleague has set by hand in the meantime is not overwritten by Undo.
+func TestDashboardHandOfTwoOperators(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	id := o.newRoom(fields{"name": "checkout"})
+	own := "/anteroom/v1/zones/" + o.zone + "/rooms/" + id
+	is := func(want string) {
+		t.Helper()
+		eventually(t, 10*time.Second, func() string {
+			var room struct {
+				Controls struct {
+					Paused, Draining bool
+					Message          *string
+					Remaining        *int
+				}
+			}
+			o.good("GET", own, "", &room)
+			c := room.Controls
+			got := fmt.Sprintf("paused %v, draining %v", c.Paused, c.Draining)
+			if c.Message != nil {
+				got += ", " + *c.Message
+			}
+			if c.Remaining != nil {
+				got += fmt.Sprintf(", %d left", *c.Remaining)
+			}
+			if got != want {
+				return fmt.Sprintf("%s; want %s", got, want)
+			}
+			return ""
+		})
+	}
+	d := sitDown(t, o, operatorToken)
+	undo := func() {
+		t.Helper()
+		eval[bool](d.tab, `[...document.querySelectorAll('.toast button')].filter(b => b.innerText.startsWith('Undo')).at(-1).click(), true`)
+	}
+	d.goes(toRoom("checkout", ""))
+	d.becomes(10*time.Second, field("message"))
+	d.fill("message", "mine")
+	d.presses("Show")
+	d.says("Visitors will see this at their next update.")
+	o.good("PUT", own+"/message", `{"text": "theirs"}`, nil)
+	undo()
+	d.says("Could not undo: someone else changed this in the meantime")
+	is("paused false, draining false, theirs")
+
+	d.fill("remaining", "100")
+	d.presses("Show")
+	d.says("The waiting page now shows 100 items left.")
+	o.good("POST", own+"/remaining", `{"sold": 3}`, nil)
+	undo()
+	d.becomes(10*time.Second, `[...document.querySelectorAll('.toast')].filter(t => t.innerText.includes('Could not undo')).length == 2`)
+	is("paused false, draining false, theirs, 97 left")
+
+	d.presses("Pause")
+	d.becomes(5*time.Second, `document.querySelector('dialog[open]')`)
+	d.presses("Pause")
+	d.says("Pause is on.")
+	o.good("POST", own+"/drain", "", nil)
+	undo()
+	is("paused false, draining true, theirs, 97 left")
 }
 
 // An operator tries a room: simulated visitors come, fill it and wait, and go when the operator stops them. Nobody else

@@ -76,6 +76,8 @@ export const patch = <T = any>(path: string, body?: unknown, o?: CallOptions) =>
 export const del = <T = any>(path: string, o?: CallOptions) => call<T>('DELETE', path, undefined, o).then((a) => a.result)
 
 const conflict = (message: string) => new Problem(412, [{ code: 0, message }])
+/** Why an Undo does nothing. */
+export const theirs = () => conflict('someone else changed this in the meantime. Their change stays.')
 const alike = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
 /**
@@ -95,7 +97,7 @@ export async function putBack<T extends object>(path: string, was: Partial<T>, m
   } catch (e) {
     if (!(e instanceof Problem) || e.status !== 412) throw e
     const now = await call<T>('GET', path)
-    if ((Object.keys(was) as (keyof T)[]).some((name) => !alike(now.result[name], made.result[name]))) throw conflict('someone else changed this in the meantime. Their change stays.')
+    if ((Object.keys(was) as (keyof T)[]).some((name) => !alike(now.result[name], made.result[name]))) throw theirs()
     return call<T>('PATCH', path, was, { ifMatch: now.etag })
   }
 }

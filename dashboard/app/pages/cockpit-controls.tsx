@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { call, del, get, patch, post, put, putBack } from '../core/api'
+import { call, del, get, patch, post, put, putBack, theirs } from '../core/api'
 import { count, number } from '../core/format'
 import type { Room } from '../core/live'
 import { ownPath, publishedPath } from '../core/room'
@@ -18,11 +18,18 @@ interface Control {
   stop: () => Promise<unknown>
 }
 
-// The operator's hand has one way back for pause and drain; what else was on is put on again.
-async function restore(path: string, was: Room['controls']) {
+// The operator's hand has one way back for pause and drain; what else is on by now is put on again.
+async function lift(path: string, what: 'paused' | 'draining') {
+  const { paused, draining } = (await get<Room>(path)).controls
   await post(path + '/resume')
-  if (was.paused) await post(path + '/pause')
-  if (was.draining) await post(path + '/drain')
+  if (paused && what !== 'paused') await post(path + '/pause')
+  if (draining && what !== 'draining') await post(path + '/drain')
+}
+
+/** Takes back what was set by hand; made is how that was answered. These operations have no versions. */
+async function takeBack(path: string, name: 'message' | 'remaining', made: Room['controls'], back: () => Promise<unknown>) {
+  if ((await get<Room>(path)).controls[name] !== made[name]) throw theirs()
+  await back()
 }
 
 /** The event that is active, as the API has it. */
@@ -66,12 +73,12 @@ export function Controls({ room }: { room: Room }) {
     {
       title: 'Pause', icon: 'pause', on: was.paused, what: 'Admit no new visitors, whatever the settings say',
       ask: 'No visitor is admitted until you resume. Active users stay, and visitors in the queue keep their places.',
-      start: () => post(own + '/pause'), stop: () => restore(own, { ...was, paused: false }),
+      start: () => post(own + '/pause'), stop: () => lift(own, 'paused'),
     },
     {
       title: 'Drain', icon: 'drain', on: was.draining, what: 'Close the queue; admit the visitors in it',
       ask: `New visitors are turned away with a page that says so. The ${count(line, 'visitor')} in the queue ${line === 1 ? 'is' : 'are'} admitted within the limits.`,
-      start: () => post(own + '/drain'), stop: () => restore(own, { ...was, draining: false }),
+      start: () => post(own + '/drain'), stop: () => lift(own, 'draining'),
     },
     {
       title: 'Reject', icon: 'stop', on: method === 'reject', setting: true, danger: true, what: 'Turn new visitors away when the room is full',
@@ -110,12 +117,12 @@ const longest = 280
 export function Message({ room }: { room: Room }) {
   const now = room.controls.message ?? ''
   const [text, set] = useState<string | null>(null)
-  const path = ownPath(room) + '/message'
-  const write = (t: string) => (t ? put(path, { text: t }) : del(path))
+  const own = ownPath(room), path = own + '/message'
+  const write = (t: string) => (t ? put<Room['controls']>(path, { text: t }) : del<Room['controls']>(path))
   const send = async (t: string) => {
-    await write(t)
+    const made = await write(t)
     set(null)
-    done(t ? 'Visitors will see this at their next update.' : 'Message removed.', () => write(now))
+    done(t ? 'Visitors will see this at their next update.' : 'Message removed.', () => takeBack(own, 'message', made, () => write(now)))
   }
   const shown = text ?? now
   const left = longest - [...shown].length
@@ -134,13 +141,13 @@ export function Message({ room }: { room: Room }) {
 export function Remaining({ room }: { room: Room }) {
   const now = room.controls.remaining ?? null
   const [n, set] = useState<number | null | undefined>(undefined)
-  const path = ownPath(room) + '/remaining'
-  const write = (left: number | null) => (left === null ? del(path) : put(path, { remaining: left }))
+  const own = ownPath(room), path = own + '/remaining'
+  const write = (left: number | null) => (left === null ? del<Room['controls']>(path) : put<Room['controls']>(path, { remaining: left }))
   const send = async (left: number | null) => {
     if (left === 0 && !(await confirm({ title: `Sold out: ${room.name}?`, body: <p>No visitor without a session is admitted any more. The waiting page says that nothing is left, with your message to the queue. Active users stay.</p>, action: 'Sold out', danger: true }))) return
-    await write(left)
+    const made = await write(left)
     set(undefined)
-    done(left === null ? 'The waiting page no longer shows how many items are left.' : left === 0 ? 'The room is sold out.' : `The waiting page now shows ${count(left, 'item')} left.`, () => write(now))
+    done(left === null ? 'The waiting page no longer shows how many items are left.' : left === 0 ? 'The room is sold out.' : `The waiting page now shows ${count(left, 'item')} left.`, () => takeBack(own, 'remaining', made, () => write(now)))
   }
   const shown = n === undefined ? now : n
   return (

@@ -12,8 +12,17 @@ import (
 // modify is the origin's answer on its way back. A 101 that was not asked for, or for
 // something else, is httputil.ReverseProxy's to refuse, and it does.
 func (x *exchange) modify(res *http.Response) error {
+	dropLength(res)
 	x.finish(res.Header)
 	return nil
+}
+
+// dropLength removes the length of an answer without a body. Over HTTP/1.1 the server does not send it; over HTTP/2 it would, and
+// clients refuse the answer then, because no bytes follow.
+func dropLength(res *http.Response) {
+	if res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotModified {
+		delete(res.Header, "Content-Length")
+	}
 }
 
 // finish adds the ticket to the headers of an answer, obeys the origin's command, and

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -283,5 +285,37 @@ func TestHTTP2Floods(t *testing.T) {
 				t.Errorf("status %d", res.StatusCode)
 			}
 		})
+	}
+}
+
+// TestAnswersWithoutABodyHaveNoLength: some applications say one with 204, and with 304 the length of the body that is left out.
+// Clients of HTTP/2 then miss the bytes.
+func TestAnswersWithoutABodyHaveNoLength(t *testing.T) {
+	for _, status := range []string{"204 No Content", "304 Not Modified"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go http.Serve(l, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			c, _, _ := http.NewResponseController(rw).Hijack()
+			io.WriteString(c, "HTTP/1.1 "+status+"\r\nContent-Length: 500\r\nETag: \"a\"\r\nConnection: close\r\n\r\n")
+			c.Close()
+		}))
+		w := newWorld(t, admit, withConfig(func(c *Config) { c.Sites[0].Origins[0] = parse(t, "http://"+l.Addr().String()) }))
+		front := w.tlsFront()
+		for _, method := range []string{"GET", "POST"} {
+			r, _ := http.NewRequest(method, front.URL, nil)
+			r.Host = testHost
+			res, err := front.Client().Do(r)
+			if err != nil {
+				t.Errorf("%s, %s: %v", method, status, err)
+				continue
+			}
+			_, err = io.ReadAll(res.Body)
+			if res.Body.Close(); err != nil || res.ProtoMajor != 2 || !strings.HasPrefix(status, strconv.Itoa(res.StatusCode)) || res.Header.Get("Etag") == "" || res.Header["Content-Length"] != nil {
+				t.Errorf("%s, %s: %s %v %v", method, status, res.Status, res.Header, err)
+			}
+		}
 	}
 }

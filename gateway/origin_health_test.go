@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -174,5 +175,51 @@ func TestFactsOfARoom(t *testing.T) {
 	}
 	if f := (&setup{}).factsOf(room(testHost)); f != (engine.OriginFacts{}) {
 		t.Errorf("a gateway without sites sees %+v", f)
+	}
+}
+
+// TestOriginWithAWrongCertificate: where no handshake succeeds, no connection was made. The request goes to the other origin, and
+// whoever asks for the origins, or tries this one again, sees that it is gone.
+func TestOriginWithAWrongCertificate(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		origin := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { io.WriteString(rw, "shop") }))
+		defer origin.Close()
+		good := parse(t, origin.URL)
+		wrong := parse(t, "https://localhost:"+good.Port()) // the certificate is for 127.0.0.1
+		plain := parse(t, strings.Replace(newRecorder(t, nil).URL, "http:", "https:", 1))
+		var log strings.Builder
+		world := func(urls ...*url.URL) *world {
+			w := newWorld(t, admit, withConfig(func(c *Config) {
+				c.NoFastPath, c.Sites[0].Origins = slow, urls
+				c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			}))
+			w.gw.live.Load().transport.TLSClientConfig = origin.Client().Transport.(*http.Transport).TLSClientConfig
+			return w
+		}
+		for _, bad := range []*url.URL{wrong, plain} {
+			log.Reset()
+			w := world(bad, good)
+			for range 2 * ejectAfter {
+				if res, body := w.do("GET", "/", nil); res.StatusCode != 200 || body != "shop" {
+					t.Errorf("slow %v, beside %v: %d %s", slow, bad, res.StatusCode, body)
+				}
+			}
+			if o := w.gw.Origins()[0].Origins[0]; o.Healthy {
+				t.Errorf("slow %v: %v is healthy, and has answered nothing", slow, bad)
+			}
+			if n := strings.Count(log.String(), "unreachable error=\"dial tcp"); n != ejectAfter || !strings.Contains(log.String(), "tls: ") {
+				t.Errorf("slow %v, %v: the log has %d lines: %s", slow, bad, n, &log)
+			}
+		}
+		w := world(wrong)
+		w.gw.LookAtOrigins(t.Context())
+		if o := w.gw.Origins()[0].Origins[0]; o.Healthy {
+			t.Errorf("slow %v: an origin with another's certificate is healthy", slow)
+		}
+		w = world(good)
+		w.gw.LookAtOrigins(t.Context())
+		if o := w.gw.Origins()[0].Origins[0]; !o.Healthy {
+			t.Errorf("slow %v: the origin is not healthy", slow)
+		}
 	}
 }

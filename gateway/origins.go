@@ -163,7 +163,11 @@ func (p *pool) checkOne(ctx context.Context, rt *http.Transport, o *origin) {
 func (p *pool) dial(ctx context.Context, rt *http.Transport, o *origin) (reached bool) {
 	within, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	c, err := rt.DialContext(within, "tcp", addressOf(o.url))
+	dial := rt.DialContext
+	if o.url.Scheme == "https" {
+		dial = rt.DialTLSContext
+	}
+	c, err := dial(within, "tcp", addressOf(o.url))
 	if ctx.Err() != nil {
 		if err == nil {
 			c.Close()
@@ -215,7 +219,7 @@ func (p *pool) passes(ctx context.Context, rt http.RoundTripper, o *origin) bool
 }
 
 // isDialError reports whether no byte of the request can have left: the connection was
-// never made.
+// never made, or its TLS handshake has failed.
 func isDialError(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"

@@ -108,6 +108,7 @@ func (x *exchange) interim(status int, fields http.Header) error {
 func (x *exchange) answer(w http.ResponseWriter, res *http.Response) {
 	from, h := res.Header, w.Header()
 	dropConnectionFields(from, from["Connection"])
+	dropLength(res)
 	x.finish(from)
 	if !x.inPlace {
 		for name, values := range from {

@@ -158,6 +158,7 @@ func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, 
 	if err == nil || !isDialError(err) || r.Context().Err() != nil || r.Body != nil || len(x.site.origins) < 2 || !isIdempotent(r.Method) {
 		return res, now, err
 	}
+	x.logOrigin(kindOf(r.Context(), err), err) // the visitor will not see it
 	failed := x.origin
 	x.origin = x.site.pick(failed)
 	failed.pending.Add(-1)

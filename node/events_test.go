@@ -318,20 +318,36 @@ func TestAResetEndsStreamsOfVoidPlaces(t *testing.T) {
 	})
 }
 
-func TestTheScheduleNeverGoesBack(t *testing.T) {
+// TestEventsFollowAClockThatIsSetRight: one that was ahead for a moment leaves no event out; small steps begin nothing again.
+func TestEventsFollowAClockThatIsSetRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := shop
 		room.Events = []anteroom.Event{event("a", anteroom.Reject)}
 		n, kill := begin(t, memlink.New(), room)
 		defer kill()
 		r := n.Room(shop.ID)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.schedule.evaluate(moment(t, "10:30:00"))
-		r.schedule.evaluate(moment(t, "09:45:00"))
-		if r.schedule.inForce.Phase != anteroom.Started {
-			t.Error("the clock was set back, and the event has not started any more")
+		phase := func() anteroom.Phase {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.schedule.inForce.Phase
 		}
+		r.mu.Lock()
+		r.schedule.evaluate(moment(t, "10:00:30"))
+		r.schedule.evaluate(moment(t, "09:59:45"))
+		if r.schedule.inForce.Phase != anteroom.Started {
+			t.Error("the clock was set back by a little, and the event has not started any more")
+		}
+		r.schedule.evaluate(moment(t, "23:00:00"))
+		r.mu.Unlock()
+		if got := phase(); got != anteroom.NoEvent {
+			t.Errorf("at night: %v", got)
+		}
+		sleepUntil(t, "09:45:00")
+		if got := phase(); got != anteroom.Prequeueing {
+			t.Errorf("the clock was set right, nobody has come, and the phase is %v", got)
+		}
+		sleepUntil(t, "10:00:00")
+		expect(t, r, newcomer(), "refuse reject started")
 	})
 }
 

@@ -294,6 +294,7 @@ func (n *Node) Run(ctx context.Context) (err error) {
 	tick := time.NewTimer(walltime.NextBeat(tickEvery))
 	defer tick.Stop()
 	var place anteroom.Time
+	wall := walltime.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -304,7 +305,11 @@ func (n *Node) Run(ctx context.Context) (err error) {
 		case <-tick.C:
 		}
 		tick.Reset(walltime.NextBeat(tickEvery))
-		wall := walltime.Now()
+		before := wall
+		wall = walltime.Now()
+		if step := wall.Round(0).Sub(before.Round(0)) - wall.Sub(before); step.Abs() > walltime.SetBack {
+			n.log.Warn("the clock of this machine was set: events follow it, sessions and places do not", "by", step.Round(time.Second).String())
+		}
 		now := n.clock.at(wall)
 		// Places change with every admission. Sending each change would cost more than all decisions, and a visitor
 		// reads one in two seconds.
@@ -321,10 +326,10 @@ func (n *Node) Run(ctx context.Context) (err error) {
 			switch {
 			case r.active.Load():
 				active = true
-				r.tick(places)
+				r.tick(wall, places)
 			// An idle room costs nothing until its next event.
 			case r.schedule.due(wall):
-				r.tick(places)
+				r.tick(wall, places)
 			}
 		}
 		n.part.tick(now, active)

@@ -514,10 +514,7 @@ func (r *Room) apply() {
 func (r *Room) follow() anteroom.Time {
 	now, changed := r.now(), false
 	if r.schedule.planned() {
-		wall := walltime.Now()
-		if changed = r.schedule.due(wall); changed {
-			r.schedule.evaluate(wall)
-		}
+		changed = r.schedule.follow(walltime.Now())
 	}
 	// A request must not wait for the next tick to learn that the disk is full: by then it would have been admitted.
 	if h := r.node.holds(); h != r.holding || changed {
@@ -571,12 +568,15 @@ func (r *Room) abandonAll() {
 // sessionStanding is what engine.Single.Standing returns for a ticket with a session.
 const sessionStanding = 3
 
-func (r *Room) tick(places bool) {
+func (r *Room) tick(wall time.Time, places bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// The successor decides now. A tick here could end sessions that it keeps.
 	if r.released {
 		return
+	}
+	if r.schedule.follow(wall) {
+		r.apply()
 	}
 	now := r.follow()
 	if r.machine == nil {

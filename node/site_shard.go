@@ -170,8 +170,7 @@ func (s *siteShard) apply(r *siteRoom) {
 
 // follow applies what the plan says for this moment. The caller holds the lock.
 func (s *siteShard) follow(r *siteRoom, wall time.Time) {
-	if r.schedule.due(wall) {
-		r.schedule.evaluate(wall)
+	if r.schedule.follow(wall) {
 		s.apply(r)
 	}
 }

@@ -57,10 +57,10 @@ func examineOrigins(sites []manage.ProxiedSite, rooms []anteroom.Room) (found []
 		case len(ill) < len(site.Origins):
 			found = append(found, doctor.Finding{Severity: doctor.Warning,
 				What: fmt.Sprintf("%d of %d origins of %s do not answer: %s", len(ill), len(site.Origins), name, strings.Join(ill, ", ")),
-				Why:  "The others get all requests.", Fix: "Start them, or take them out of the site's origins."})
+				Why:  "The others get all requests.", Fix: "Start them, or take them out of the site's origins. The log has the error."})
 		default:
 			found = append(found, doctor.Finding{Severity: doctor.Error, What: downWords(name, ill),
-				Why: whyDown(site, rooms), Fix: "Start it, and check that this machine can reach it: its address, its port, its health path."})
+				Why: whyDown(site, rooms), Fix: "Start it, and check that this machine can reach it: its address, its port, its health path, and where the URL begins with https, its certificate. The log has the error."})
 		}
 	}
 	return found

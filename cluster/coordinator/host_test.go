@@ -227,37 +227,42 @@ func TestLimitsChange(t *testing.T) {
 	})
 }
 
-// An event begins at its moment, not at the next tick.
+// An event begins at its moment, not at the next tick, also when the clock was ahead for some time and has been set right.
 func TestAnEventBeginsOnTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now().Add(30*time.Minute + 37*time.Millisecond)
-		room := roomOf(1, few(0))
-		raised := 50
-		e := anteroom.Event{ID: "00000000000000000000000000000001", Name: "sale", Start: anteroom.StampOf(start), End: anteroom.StampOf(start.Add(time.Hour))}
-		e.TotalActiveUsers, e.NewUsersPerMinute = &raised, &raised
-		room.Events = []anteroom.Event{e}
-		w := newWorld(t, room)
-		w.host("a", 1)
-		dublin := w.site("dublin")
-		time.Sleep(time.Until(start) - 20*time.Second)
-		ids := dublin.line(room.ID, 10)
-		time.Sleep(time.Until(start) - time.Millisecond)
-		for _, id := range ids {
-			if !dublin.pushed(id).IsZero() {
-				t.Fatal("a turn before the event")
+	for _, ahead := range []time.Duration{0, 30 * time.Second, 2 * time.Minute, 24 * time.Hour} {
+		beginsOnTime := func(t *testing.T) {
+			start := time.Now().Add(30*time.Minute + 37*time.Millisecond)
+			room := roomOf(1, few(0))
+			raised := 50
+			e := anteroom.Event{ID: "00000000000000000000000000000001", Name: "sale", Start: anteroom.StampOf(start), End: anteroom.StampOf(start.Add(time.Hour))}
+			e.TotalActiveUsers, e.NewUsersPerMinute = &raised, &raised
+			room.Events = []anteroom.Event{e}
+			w := newWorld(t, room)
+			w.ahead.Store(int64(ahead))
+			w.host("a", 1)
+			dublin := w.site("dublin")
+			ids := dublin.line(room.ID, 10)
+			time.Sleep(time.Minute)
+			w.ahead.Store(0)
+			time.Sleep(time.Until(start) - time.Millisecond)
+			for _, id := range ids {
+				if !dublin.pushed(id).IsZero() {
+					t.Fatal("a turn before the event")
+				}
+			}
+			time.Sleep(300 * time.Millisecond)
+			first := time.Time{}
+			for _, id := range ids {
+				if at := dublin.pushed(id); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+					first = at
+				}
+			}
+			if first.IsZero() || first.Sub(start) > 10*time.Millisecond {
+				t.Errorf("the first turn came %v after the start (at %v)", first.Sub(start), first)
 			}
 		}
-		time.Sleep(300 * time.Millisecond)
-		first := time.Time{}
-		for _, id := range ids {
-			if at := dublin.pushed(id); !at.IsZero() && (first.IsZero() || at.Before(first)) {
-				first = at
-			}
-		}
-		if first.IsZero() || first.Sub(start) > 10*time.Millisecond {
-			t.Errorf("the first turn came %v after the start (at %v)", first.Sub(start), first)
-		}
-	})
+		t.Run(ahead.String(), func(t *testing.T) { synctest.Test(t, beginsOnTime) })
+	}
 }
 
 // Ten thousand rooms that nobody uses are nothing, and one that nobody uses any more becomes

@@ -10,6 +10,7 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 const (
@@ -32,7 +33,7 @@ type room struct {
 
 	plan    anteroom.Room
 	inForce *anteroom.InForce
-	at      anteroom.Time // time of inForce; it never goes back
+	at      anteroom.Time // time of inForce
 	timer   *time.Timer   // fires at InForce.Until
 
 	stage  shuffles.Stage // phase of the event in force, or of the last one
@@ -73,11 +74,18 @@ func newSeed() []byte {
 	return seed
 }
 
-// evaluate determines what is in force. Events follow the wall clock and its corrections, except those that would set
-// it back: an event that has begun must not begin again. The caller holds the lock.
+// evaluate determines what is in force. Events follow the wall clock and its corrections, except for small steps back:
+// an event that has begun must not begin again. The caller holds the lock.
 func (r *room) evaluate(wall time.Time) {
-	r.at = max(r.at, anteroom.TimeOf(wall))
+	if at := anteroom.TimeOf(wall); at > r.at || at < r.at.Add(-walltime.SetBack) {
+		r.at = at
+	}
 	r.inForce = r.plan.AtWithAhead(r.at)
+	r.arm(wall)
+}
+
+// arm sets the timer for what begins or ends next. The caller holds the lock.
+func (r *room) arm(wall time.Time) {
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
@@ -92,6 +100,7 @@ func (r *room) evaluate(wall time.Time) {
 func (r *room) wake() {
 	r.mu.Lock()
 	r.follow()
+	r.arm(r.shard.host.cfg.Now()) // the clock may have been set back meanwhile
 	r.drain()
 	r.mu.Unlock()
 	r.shard.flush()
@@ -102,7 +111,8 @@ func (r *room) follow() anteroom.Time {
 	wall := r.shard.host.cfg.Now()
 	// The timer may fire late. Every call therefore checks the time itself, so that no decision is made under the
 	// settings of an event that is over.
-	if until := r.inForce.Until; until != 0 && anteroom.TimeOf(wall) >= until && !r.ended {
+	at, until := anteroom.TimeOf(wall), r.inForce.Until
+	if due := until != 0 && at >= until || len(r.plan.Events) > 0 && at < r.at.Add(-walltime.SetBack); due && !r.ended {
 		r.evaluate(wall)
 		r.apply()
 	}

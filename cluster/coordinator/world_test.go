@@ -27,6 +27,7 @@ type world struct {
 	mu    sync.Mutex
 	plans map[anteroom.RoomID]anteroom.Room
 	knows func(shard int, at time.Time) (anteroom.Time, bool) // of hosts that begin
+	ahead atomic.Int64                                        // by how much the clocks of hosts are wrong
 
 	admitted map[anteroom.RoomID][]admission
 }
@@ -63,7 +64,8 @@ func (w *world) host(node string, epoch uint64) (h *Host, kill func()) {
 }
 
 func (w *world) hostOn(link cluster.Link, epoch uint64) (h *Host, kill func()) {
-	h = New(Config{Link: link, Plan: w.plan, Time: w.knows})
+	now := func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+	h = New(Config{Link: link, Plan: w.plan, Time: w.knows, Now: now})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

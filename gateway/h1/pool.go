@@ -17,8 +17,8 @@ type poolKey struct{ scheme, host string }
 // pool holds the idle connections to one origin, the one used last at the end.
 type pool struct {
 	address string
-	tls     *tls.Config // nil: none
-	idle    []*conn     // guarded by the transport's mu
+	secure  bool    // by TLS
+	idle    []*conn // guarded by the transport's mu
 }
 
 // conn is a connection to an origin.
@@ -45,60 +45,74 @@ func (t *Transport) poolOf(r *http.Request) *pool {
 	defer t.mu.Unlock()
 	p := t.pools[key]
 	if p == nil {
-		p = newPool(r.URL, t.base.TLSClientConfig)
+		p = newPool(r.URL)
 		t.pools[key] = p
 	}
 	return p
 }
 
-func newPool(to *url.URL, base *tls.Config) *pool {
+func newPool(to *url.URL) *pool {
 	port := to.Port()
-	if to.Scheme == "http" {
-		if port == "" {
-			port = "80"
-		}
-		return &pool{address: net.JoinHostPort(to.Hostname(), port)}
-	}
-	if port == "" {
+	switch {
+	case port != "":
+	case to.Scheme == "http":
+		port = "80"
+	default:
 		port = "443"
 	}
-	cfg := &tls.Config{}
-	if base != nil {
-		cfg = base.Clone()
-	}
-	if cfg.ServerName == "" {
-		cfg.ServerName = to.Hostname()
-	}
-	cfg.NextProtos = []string{"http/1.1"}
-	return &pool{address: net.JoinHostPort(to.Hostname(), port), tls: cfg}
+	return &pool{address: net.JoinHostPort(to.Hostname(), port), secure: to.Scheme != "http"}
 }
 
 // dial makes a connection.
 func (t *Transport) dial(ctx context.Context, p *pool) (*conn, error) {
-	nc, err := t.base.DialContext(ctx, "tcp", p.address)
+	dial := t.base.DialContext
+	if p.secure {
+		dial = t.base.DialTLSContext
+	}
+	nc, err := dial(ctx, "tcp", p.address)
 	if err != nil {
 		return nil, err
 	}
 	c := &conn{Conn: nc, pool: p, abort: func() { nc.Close() }, since: time.Now()}
-	if s := socket.Of(nc); s != nil {
-		c.Conn, c.sock = s, s
+	if secure, ok := nc.(*tls.Conn); ok {
+		state := secure.ConnectionState()
+		c.state, c.sock = &state, socket.Of(secure.NetConn())
+		// Not the end of TLS, which would wait for whoever is writing.
+		c.abort = func() { secure.NetConn().Close() }
+	} else if c.sock = socket.Of(nc); c.sock != nil {
+		c.Conn = c.sock
 	}
-	if p.tls == nil {
-		return c, nil
-	}
-	if d := t.base.TLSHandshakeTimeout; d > 0 {
-		within, cancel := context.WithTimeout(ctx, d)
-		defer cancel()
-		ctx = within
-	}
-	secure := tls.Client(c.Conn, p.tls)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		nc.Close()
-		return nil, err
-	}
-	state := secure.ConnectionState()
-	c.Conn, c.state = secure, &state
 	return c, nil
+}
+
+// dialTLS returns a DialTLSContext for base. Where the handshake fails, no connection was made and nothing of a request has left: the error is
+// that of a dialer.
+func dialTLS(base *http.Transport) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		nc, err := base.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		cfg := &tls.Config{}
+		if base.TLSClientConfig != nil {
+			cfg = base.TLSClientConfig.Clone()
+		}
+		if cfg.ServerName == "" {
+			cfg.ServerName, _, _ = net.SplitHostPort(address)
+		}
+		cfg.NextProtos = []string{"http/1.1"}
+		if d := base.TLSHandshakeTimeout; d > 0 {
+			within, cancel := context.WithTimeout(ctx, d)
+			defer cancel()
+			ctx = within
+		}
+		secure := tls.Client(socket.Wrap(nc), cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			nc.Close()
+			return nil, &net.OpError{Op: "dial", Net: network, Addr: nc.RemoteAddr(), Err: err}
+		}
+		return secure, nil
+	}
 }
 
 // take returns an idle connection on which the origin has said nothing, not even that it has closed it; nil if there

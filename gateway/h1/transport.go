@@ -58,9 +58,10 @@ type Transport struct {
 }
 
 // Over returns a Transport with the dialer, TLS configuration, timeouts and bounds of base, to which it leaves what it
-// does not know. Base must have a DialContext, no Proxy, and speak HTTP/1 alone; it must not change afterwards. Where
-// the system cannot tell whether a connection is still alive, base takes everything.
+// does not know. Base must have a DialContext, no Proxy, and speak HTTP/1 alone; it gets a DialTLSContext, and must not change
+// afterwards. Where the system cannot tell whether a connection is still alive, base takes everything.
 func Over(base *http.Transport) *Transport {
+	base.DialTLSContext = dialTLS(base)
 	t := &Transport{base: base, pools: make(map[poolKey]*pool)}
 	t.spare.New = func() any {
 		return &exchange{t: t, in: bufio.NewReaderSize(nil, inSize)}
@@ -70,7 +71,7 @@ func Over(base *http.Transport) *Transport {
 }
 
 // RoundTrip sends a request and returns when the head of its answer is there. Its errors are those of the dialer
-// (unchanged), of the TLS handshake, of reading the request's body (unchanged), the cause of the request's context if
+// (unchanged), those of the TLS handshake as a dialer's, of reading the request's body (unchanged), the cause of the request's context if
 // that is over, timeouts that are a net.Error, and otherwise say what is wrong with the answer.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !t.Knows(r) {

@@ -1,5 +1,3 @@
-//go:build unix
-
 // Command cluster is the cluster rig: it runs the anteroom binary as a cluster of three data
 // centres on this machine, sends visitors, breaks things, and lets the origin's own log judge.
 // It ends with 0 when every promise was kept in every run, 1 when one was broken, 2 when there

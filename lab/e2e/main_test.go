@@ -1,5 +1,3 @@
-//go:build unix
-
 // Package e2e holds the end-to-end tests: the real binary before a real nginx, asked by a
 // real Chromium, by plain HTTP clients, and by the published clients of the API that it
 // speaks.

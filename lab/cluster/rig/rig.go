@@ -1,5 +1,3 @@
-//go:build unix
-
 // Package rig runs a cluster of real processes and judges it: three data centres on one
 // machine (package network), real visitors (package crowd), and an origin whose own log is
 // the judge's evidence (package judge).

@@ -19,9 +19,6 @@ import (
 	"github.com/anteroom/anteroom/internal/freeport"
 )
 
-// corePorts is how many ports a core has in a row.
-const corePorts = 3
-
 // A standalone process becomes one of three cores by a command, while visitors come: no request fails, sessions and places
 // continue, and nobody is admitted to a full room. It may be killed in the middle, and goes on when it is started again.
 func TestStandaloneProcessBecomesThreeCores(t *testing.T) {

@@ -17,6 +17,9 @@ import (
 	"github.com/anteroom/anteroom/ticket"
 )
 
+// corePorts is how many ports a core has in a row.
+const corePorts = 3
+
 // The list names keys as everything else does that names them.
 func TestKeyListShowsTheIDsOfTheKeys(t *testing.T) {
 	dir := t.TempDir()

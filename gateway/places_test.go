@@ -196,11 +196,25 @@ func bubbleGateway(t *testing.T, rm anteroom.Room, next http.Handler) (*node.Nod
 	t.Helper()
 	n, _, stop := runNode(t.Context(), t, rm)
 	t.Cleanup(stop)
-	g, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())})
+	g, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: networksApart(50)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n, g.Middleware(next)
+}
+
+// networksApart returns keys by which the first so many networks of TestSharedSession have tags of their own: any two share one with a
+// chance of 1 in 65,535.
+func networksApart(n int) *ticket.Keyring {
+	for {
+		keys, tags := ticket.NewKeyring(time.Now()), map[uint16]bool{}
+		for i := range n {
+			tags[keys.BindAddr(netip.AddrFrom4([4]byte{203, 0, byte(i), 7}))] = true
+		}
+		if len(tags) == n {
+			return keys
+		}
+	}
 }
 
 // TestSharedSession is T7: a ticket from fifty networks is one seat for all of them, or, where

@@ -184,19 +184,19 @@ type Manager struct {
 	redeeming [64]chan struct{}
 
 	// changing has room for one: the goroutine that puts something in may change what follows.
-	changing  chan struct{}
-	index     index
-	pages     map[string]pageUse // by their keys
-	custom    map[string]*custom // by their texts
-	log0      uint64             // records before this number are gone or may go
-	logFirst  uint64             // the oldest record that is there
-	pending   []write            // of the last record: still to be done
-	doubt     bool               // whether the last record was created is not known
-	alone     bool               // no other process writes here
-	rehearses bool               // changes end here
-	copied    []string           // keys of the documents in force, if they come from a copy that may be old
-	spares    map[string]spare   // pages to be removed, where others may be about to use them
-	stages    []stagedSince      // to be removed when nobody reads them any more
+	changing chan struct{}
+	index    index
+	pages    map[string]pageUse // by their keys
+	custom   map[string]*custom // by their texts
+	log0     uint64             // records before this number are gone or may go
+	logFirst uint64             // the oldest record that is there
+	pending  []write            // of the last record: still to be done
+	doubt    bool               // whether the last record was created is not known
+	alone    bool               // no other process writes here
+	original *Manager           // of a rehearsal: it knows who calls
+	copied   []string           // keys of the documents in force, if they come from a copy that may be old
+	spares   map[string]spare   // pages to be removed, where others may be about to use them
+	stages   []stagedSince      // to be removed when nobody reads them any more
 }
 
 // Open loads everything, finishes a change that was interrupted, and puts the state in force.

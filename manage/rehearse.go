@@ -12,7 +12,7 @@ func (m *Manager) Rehearsal(ctx context.Context) (*Manager, error) {
 		return nil, err
 	}
 	defer m.unlock()
-	r := &Manager{cfg: m.cfg, log: slog.New(slog.DiscardHandler), env: m.env, scraper: m.scraper, changing: make(chan struct{}, 1), rehearses: true}
+	r := &Manager{cfg: m.cfg, log: slog.New(slog.DiscardHandler), changing: make(chan struct{}, 1), original: m}
 	r.cfg.Prepare, r.cfg.Doors = nil, nil
 	r.put(m.State())
 	return r, nil

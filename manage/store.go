@@ -118,7 +118,7 @@ func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) 
 	if t.entry.Operation == "" {
 		return nil
 	}
-	if m.rehearses {
+	if m.original != nil {
 		m.hold(t)
 		return nil
 	}

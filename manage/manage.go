@@ -193,6 +193,7 @@ type Manager struct {
 	pending  []write            // of the last record: still to be done
 	doubt    bool               // whether the last record was created is not known
 	alone    bool               // no other process writes here
+	original *Manager           // of a rehearsal: it knows who calls
 	copied   []string           // keys of the documents in force, if they come from a copy that may be old
 	spares   map[string]spare   // pages to be removed, where others may be about to use them
 	stages   []stagedSince      // to be removed when nobody reads them any more

@@ -118,6 +118,10 @@ func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) 
 	if t.entry.Operation == "" {
 		return nil
 	}
+	if m.original != nil {
+		m.hold(t)
+		return nil
+	}
 	finish, err := m.prepare(ctx, t.next)
 	if err != nil {
 		return unavailable(err)
@@ -132,12 +136,9 @@ func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) 
 		finish(false)
 		return err
 	}
-	t.next.seq, t.next.head = t.seq(), hash
+	t.next.head = hash
 	finish(true)
-	for _, f := range t.done {
-		f()
-	}
-	m.state.Store(t.next)
+	m.hold(t)
 	// The process's log keeps what the audit log drops one day. No values: they may be secret.
 	r := &t.entry.AuditRecord
 	m.log.Info("changed by an operator", "operation", r.Operation, "object", r.Object, "name", r.Name, "actor", r.Actor, "token", string(r.Token),
@@ -145,6 +146,15 @@ func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) 
 	m.dropPages(ctx)
 	m.prune(ctx)
 	return nil
+}
+
+// hold puts a change in force here.
+func (m *Manager) hold(t *tx) {
+	t.next.seq = t.seq()
+	for _, f := range t.done {
+		f()
+	}
+	m.state.Store(t.next)
 }
 
 // sign fills in who and when, and the place in the chain.

@@ -168,6 +168,9 @@ var ErrTooManyFailures = fmt.Errorf("more than %d failed authentications within 
 // say whether the secret, its age or the address was wrong. An address that has failed too often gets
 // ErrTooManyFailures instead, for up to a minute; valid secrets still work from there.
 func (m *Manager) Authenticate(secret string, from netip.Addr, requestID string) (Caller, error) {
+	if m.original != nil {
+		return m.original.Authenticate(secret, from, requestID)
+	}
 	now := m.now()
 	from = from.Unmap().WithZone("")
 	if t := m.tokenOf(secret, from, now); t != nil {

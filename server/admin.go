@@ -37,6 +37,7 @@ func (s *Server) adminServer() *http.Server {
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
 	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}}),
 		graph.Path: graph.New(graph.Config{Manager: s.manage, Minutes: days(s.Config().Analytics.MinuteDays), Retention: days(s.Config().Analytics.RetentionDays), Log: s.log})}
+	apis[rehearsalPath] = http.HandlerFunc(s.rehearse)
 	if len(s.bridges) > 0 {
 		apis[aws.Prefix] = http.HandlerFunc(s.privateBridges)
 	}

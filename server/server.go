@@ -64,35 +64,36 @@ type Options struct {
 
 // Server is a whole Anteroom process.
 type Server struct {
-	opts      Options
-	log       *slog.Logger
-	cfg       atomic.Pointer[config.Config]
-	first     atomic.Pointer[config.Config] // what the process started with
-	read      map[string]os.FileInfo        // what the files looked like then
-	link      cluster.Link
-	node      *node.Node
-	ring      *sharedRing                   // of the cluster; nil for a process alone, whose keys are in a file
-	taken     atomic.Pointer[cluster.Entry] // of other nodes' configurations; nil: nothing
-	sharing   chan []byte                   // what share tells
-	digest    atomic.Pointer[string]        // see useShared
-	shared    []byte                        // what share has told last
-	gateway   *gateway.Gateway
-	analytics *store.Store // nil: this process keeps none
-	manage    *manage.Manager
-	webhooks  *webhooks
-	pushes    *pushes
-	crowds    crowds
-	accounts  *account.Sources // keys for rooms with accounts
-	bridges   bridges          // do not change after the start, nor do the next three
-	queueIt   *queueit.Bridge
-	connected []connected
-	former    []former
-	inForce   inForce
-	certs     *certificates
-	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
-	metrics   http.Handler
-	keyring   atomic.Pointer[ticket.Keyring] // in force
-	tracing   atomic.Pointer[tracer]         // in force; nil: nothing is traced
+	opts       Options
+	log        *slog.Logger
+	cfg        atomic.Pointer[config.Config]
+	first      atomic.Pointer[config.Config] // what the process started with
+	read       map[string]os.FileInfo        // what the files looked like then
+	link       cluster.Link
+	node       *node.Node
+	ring       *sharedRing                   // of the cluster; nil for a process alone, whose keys are in a file
+	taken      atomic.Pointer[cluster.Entry] // of other nodes' configurations; nil: nothing
+	sharing    chan []byte                   // what share tells
+	digest     atomic.Pointer[string]        // see useShared
+	shared     []byte                        // what share has told last
+	gateway    *gateway.Gateway
+	analytics  *store.Store // nil: this process keeps none
+	manage     *manage.Manager
+	webhooks   *webhooks
+	pushes     *pushes
+	rehearsals rehearsals
+	crowds     crowds
+	accounts   *account.Sources // keys for rooms with accounts
+	bridges    bridges          // do not change after the start, nor do the next three
+	queueIt    *queueit.Bridge
+	connected  []connected
+	former     []former
+	inForce    inForce
+	certs      *certificates
+	adminCert  atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
+	metrics    http.Handler
+	keyring    atomic.Pointer[ticket.Keyring] // in force
+	tracing    atomic.Pointer[tracer]         // in force; nil: nothing is traced
 
 	traceFailures atomic.Uint64
 

@@ -26,7 +26,6 @@ type Change struct {
 	Differences []Difference `json:"differences"`
 
 	apply func(ctx context.Context, c *client.Client) error
-	check func(ctx context.Context, own *client.Client) error // nil: nothing is known before
 }
 
 // Difference is a member that changes.
@@ -122,7 +121,7 @@ func roomChanges(r *Room, zone *Zone) []Change {
 				return errNotMade
 			}
 			return blameRule(c.Do(ctx, http.MethodPut, mine.path(zone)+"/rules", nil, rules, nil), rules)
-		}, check: func(ctx context.Context, own *client.Client) error { return checkRules(ctx, own, rules) }}
+		}}
 		for i := range max(len(mine.Rules), len(rules)) {
 			var was, is any
 			if i < len(mine.Rules) {
@@ -152,44 +151,16 @@ func blameRule(err error, rules []Object) error {
 	if bad != nil || i < 0 || i >= len(rules) {
 		return err
 	}
-	return unusable(rules, i, "none of the room's rules was written", strings.TrimPrefix(err.Error(), "["+number+"]."), err)
+	return unusable(rules, i, strings.TrimPrefix(err.Error(), "["+number+"]."), err)
 }
 
-// checkRules asks an Anteroom whether it can read the rules, before they are written there.
-func checkRules(ctx context.Context, own *client.Client, rules []Object) error {
-	for i, rule := range rules {
-		var told struct {
-			Valid bool
-			Error struct {
-				Message, Fix string
-				Position     *int
-			}
-		}
-		if err := own.Do(ctx, http.MethodPost, "/anteroom/v1/rules/test", nil, Object{"expression": rule["expression"]}, &told); err != nil || told.Valid {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		why := "expression: " + told.Error.Message
-		if told.Error.Position != nil {
-			why += fmt.Sprintf(" at character %d", *told.Error.Position)
-		}
-		if told.Error.Fix != "" {
-			why += " (" + told.Error.Fix + ")"
-		}
-		return unusable(rules, i, "none of the room's rules will be written", why, anteroom.Errorf(anteroom.Invalid, "%s", why))
-	}
-	return nil
-}
-
-func unusable(rules []Object, i int, what, why string, err error) error {
+func unusable(rules []Object, i int, why string, err error) error {
 	which := fmt.Sprintf("rule %d of %d", i+1, len(rules))
 	if name, _ := rules[i]["description"].(string); name != "" {
 		which += fmt.Sprintf(" (%q)", name)
 	}
-	return &anteroom.Error{Kind: anteroom.KindOf(err), Err: err, Msg: fmt.Sprintf("%s, because %s cannot be used here: %s; "+
-		"change that rule where it comes from, or write the room's rules here yourself, in the dashboard or with the API", what, which, why)}
+	return &anteroom.Error{Kind: anteroom.KindOf(err), Err: err, Msg: fmt.Sprintf("none of the room's rules can be written, because %s cannot be used here: %s; "+
+		"change that rule where it comes from, or write the room's rules here yourself, in the dashboard or with the API", which, why)}
 }
 
 // create sends an object and returns its id.
@@ -209,18 +180,6 @@ func (ch Change) Apply(ctx context.Context, c *client.Client) error {
 		return anteroom.Errorf(anteroom.Conflict, "%s %s was skipped: %w", ch.What, ch.Where, err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", ch.What, ch.Where, err)
-	}
-	return nil
-}
-
-// Check says why a change will be refused, as far as that is known before it is made. own is a client of the Anteroom where it will be made,
-// whose paths are not those of the published API.
-func (ch Change) Check(ctx context.Context, own *client.Client) error {
-	if ch.check == nil {
-		return nil
-	}
-	if err := ch.check(ctx, own); err != nil {
 		return fmt.Errorf("%s %s: %w", ch.What, ch.Where, err)
 	}
 	return nil

@@ -192,7 +192,7 @@ func TestARuleThatCannotComeAlongIsNamed(t *testing.T) {
 			failed = append(failed, err.Error())
 		}
 	}
-	want := "rules example.com/sale: none of the room's rules was written, because rule 2 of 3 (\"humans\") cannot be used here: " +
+	want := "rules example.com/sale: none of the room's rules can be written, because rule 2 of 3 (\"humans\") cannot be used here: " +
 		"expression: \"cf.bot_management.score\" is not available to waiting rooms at character 1 (cf.client.bot tells verified crawlers); " +
 		"change that rule where it comes from, or write the room's rules here yourself, in the dashboard or with the API"
 	if len(failed) != 1 || failed[0] != want {

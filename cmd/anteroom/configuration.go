@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ without rooms are skipped. With FILE, an answer of that API, write its rooms to 
 	f.StringVar(&token, "from-token", "", "`token` for that API; better set CLOUDFLARE_API_TOKEN, or CLOUDFLARE_API_TOKEN_FILE to the name of its file")
 	f.StringArrayVar(&zones, "zone", nil, "only the zone with this `name`; repeatable")
 	f.StringVar(&out, "out", "", "write the rooms to a YAML `file` for the configuration instead; - is standard output")
-	f.BoolVar(&dryRun, "dry-run", false, "only show what would change")
+	f.BoolVar(&dryRun, "dry-run", false, "only show what would change, and what would be refused")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			for _, flag := range []string{"from", "from-token", "zone", "dry-run"} {
@@ -87,20 +88,17 @@ without rooms are skipped. With FILE, an answer of that API, write its rooms to 
 		if err != nil {
 			return advise(err)
 		}
-		own, err := r.client()
-		if err != nil {
-			return err
+		if dryRun {
+			if here, err = r.rehearsal(); err != nil {
+				return err
+			}
 		}
 		changes := inventory.Changes(there, at)
 		failed := 0
 		results := make([]changeResult, 0, len(changes))
 		for _, ch := range changes {
 			one := changeResult{Change: ch}
-			do := func() error { return ch.Apply(cmd.Context(), here) }
-			if dryRun {
-				do = func() error { return ch.Check(cmd.Context(), own) }
-			}
-			if err := do(); err != nil {
+			if err := ch.Apply(cmd.Context(), here); err != nil {
 				failed++
 				one.Error = err.Error()
 			}
@@ -137,6 +135,15 @@ without rooms are skipped. With FILE, an answer of that API, write its rooms to 
 		return nil
 	}
 	return cmd
+}
+
+// rehearsal returns the client of a copy of what is here, which ends by itself.
+func (r *remote) rehearsal() (*client.Client, error) {
+	c, err := r.client()
+	if err != nil {
+		return nil, err
+	}
+	return c.Below(ours + "/rehearsals/" + rand.Text() + published), nil
 }
 
 // inventory reads what is here, and returns the client whose paths begin where those of the

@@ -371,14 +371,30 @@ func roomCreate(r *remote) *cobra.Command {
 		}
 		z, err := findZone(ctx, c, zoneName)
 		isNew := anteroom.KindOf(err) == anteroom.NotFound && !isID(zoneName)
-		if isNew {
-			err = c.Do(ctx, http.MethodPost, ours+"/zones", nil, map[string]any{"name": zoneName}, &z)
-		}
-		if err != nil {
+		if err != nil && !isNew {
 			return nil, err
 		}
-		err = c.Do(ctx, http.MethodPost, published+"/zones/"+url.PathEscape(string(z.ID))+"/waiting_rooms", nil, body, &o)
-		if err != nil && isNew {
+		create := func(c *client.Client) error {
+			if isNew {
+				if err := c.Do(ctx, http.MethodPost, "/zones", nil, map[string]any{"name": zoneName}, &z); err != nil {
+					return err
+				}
+			}
+			return c.Do(ctx, http.MethodPost, "/zones/"+url.PathEscape(string(z.ID))+"/waiting_rooms", nil, body, &o)
+		}
+		if isNew {
+			// For a room that is refused, no zone is to be created, deleted and recorded. An older server has no rehearsals.
+			there, err := r.rehearsal()
+			if err == nil {
+				err = create(there)
+			}
+			if err != nil && anteroom.KindOf(err) != anteroom.NotFound {
+				return nil, err
+			}
+			z.ID = ""
+		}
+		err = create(c.Below(published))
+		if err != nil && isNew && z.ID != "" {
 			// Also after Ctrl-C. A zone that has got a room is not deleted.
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer stop()

@@ -57,7 +57,7 @@ var limits = map[string][]string{
 	},
 	"rules/crawler": {"maxVerified", "maxImpostors", "maxPending", "maxPendingPerNetwork"},
 	"rules/geo":     {"maxFiles", "maxFileBytes"},
-	"server":        {"pushesAtOnce", "pushesPerHost", "pushTime", "pushLook", "pushPause", "pushLongPause", "pushAgain", "pushSlack", "spanText", "spansWaiting", "spansAtOnce", "traceKeep", "maxTraceState"},
+	"server":        {"maxRehearsals", "pushesAtOnce", "pushesPerHost", "pushTime", "pushLook", "pushPause", "pushLongPause", "pushAgain", "pushSlack", "spanText", "spansWaiting", "spansAtOnce", "traceKeep", "maxTraceState"},
 }
 
 // limitsPageFaults compares docs/limits.md with the constants of limits.go, with every other exported constant of the

@@ -166,6 +166,10 @@ func TestDashboardNewRoomSaysWhichFieldIsWrong(t *testing.T) {
 	if o.good("GET", "/zones", "", &zones); len(zones) != 1 {
 		t.Errorf("a room that was refused leaves %v behind", zones)
 	}
+	var records []struct{ Operation, Name string }
+	if o.good("GET", "/anteroom/v1/audit?last=100", "", &records); len(records) == 0 || records[len(records)-1].Name != "shop.example" {
+		t.Errorf("a room that was refused leaves records behind: %+v", records)
+	}
 	d.fill("path", "/checkout")
 	d.fill("host", "https://Shop.Example:8443/cart?x=1")
 	d.presses("Review")

@@ -92,13 +92,18 @@ export function Wizard() {
   const make = async () => {
     say(null)
     if (!check()) return move(0)
-    let zoning = !existing, fresh = ''
-    try {
-      const z = existing ?? (await call<{ id: string; name: string }>('POST', '/anteroom/v1/zones', { name: zone })).result
+    let zoning = false
+    const create = async (api: string) => {
+      zoning = !existing
+      const z = existing ?? (await call<{ id: string; name: string }>('POST', `${api}/zones`, { name: zone })).result
       zoning = false
-      if (!existing) fresh = z.id
-      const path = `/client/v4/zones/${z.id}/waiting_rooms`
-      const made = (await call<{ id: string; name: string }>('POST', path, body)).result
+      const path = `${api}/zones/${z.id}/waiting_rooms`
+      return { z, path, made: (await call<{ id: string; name: string }>('POST', path, body)).result }
+    }
+    try {
+      // For a room that is refused, no zone is to be created.
+      if (!existing) await create(`/anteroom/v1/rehearsals/${Math.random().toString(36).slice(2)}/client/v4`)
+      const { z, path, made } = await create('/client/v4')
       go(roomHref({ name: made.name, zone: z }), { replace: true })
       done(`${made.name} created.`, async () => {
         await call('DELETE', `${path}/${made.id}`)
@@ -106,7 +111,6 @@ export function Wizard() {
       })
     } catch (e) {
       if (!(e instanceof Problem)) throw e
-      if (fresh) await call('DELETE', `/anteroom/v1/zones/${fresh}`).catch(() => {}) // it would stay without a room
       zones.reload()
       // The name of a zone comes from the host.
       const at: Record<string, string> = zoning && e.fields.name ? { host: e.fields.name } : e.fields

@@ -7,6 +7,7 @@ package linktest
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -318,6 +319,7 @@ func readWhileItChanges(t *testing.T, l opened) {
 					t.Errorf("while it changes: %q, %v", e.Value, err)
 					return
 				}
+				runtime.Gosched() // a store in this process would wait for a time slice of each of us at every step of a write
 			}
 		})
 	}

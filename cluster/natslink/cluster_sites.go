@@ -81,7 +81,7 @@ func (s *siteSpace) change(ctx context.Context, w cluster.Write) (uint64, error)
 		return 0, err
 	}
 	defer cancel()
-	seq, err := s.keys.write(own, w, func(row) {})
+	seq, err := s.keys.write(own, w, 0, func(row) {})
 	return seq, s.j.ended(ctx, err)
 }
 

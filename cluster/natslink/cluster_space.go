@@ -64,9 +64,6 @@ func (s *space) change(ctx context.Context, w cluster.Write) (uint64, error) {
 	if err := s.copy.foreign(); err != nil {
 		return 0, err
 	}
-	if w.Any || w.Expect == 0 {
-		w.Expect = s.copy.last(w.Key, w.Any)
-	}
-	seq, err := s.hub.write(own, w, s.learn)
+	seq, err := s.hub.write(own, w, s.copy.last(w.Key, w.Any), s.learn)
 	return seq, s.j.ended(ctx, err)
 }

@@ -26,12 +26,12 @@ func (s *store) holds(r row) (bool, error) {
 	return e.kind == kindValue, nil
 }
 
-// write does what a space's [cluster.Writes] do; what is expected is the number of the key's last message. It calls learn
-// with what it wrote, and with what it found there instead.
+// write does what a space's [cluster.Writes] do; what is expected is the number of the key's last message. Where the caller expects
+// none, known is that number as far as this process knows, or 0. It calls learn with what it wrote, and with what it found there instead.
 //
 // A try without an answer is repeated: the expected number makes sure that it is done once,
 // and the nonce in the envelope's number says whether it was ours.
-func (s *store) write(ctx context.Context, w cluster.Write, learn func(row)) (uint64, error) {
+func (s *store) write(ctx context.Context, w cluster.Write, known uint64, learn func(row)) (uint64, error) {
 	if err := errOfCores(w.Key, s.cores); err != nil {
 		return 0, err
 	}
@@ -43,7 +43,10 @@ func (s *store) write(ctx context.Context, w cluster.Write, learn func(row)) (ui
 		env.kind = kindDeleted
 	}
 	sealed := env.seal(subject)
-	create := w.Expect == 0
+	create := !w.Any && w.Expect == 0
+	if w.Any || create {
+		w.Expect = known
+	}
 	unsure := false
 	var failed error
 	for wait := minBackoff; ; wait = min(2*wait, maxBackoff) {

@@ -132,6 +132,7 @@ type coreProcess struct {
 	killed atomic.Bool
 	cfg    ClusterConfig
 	cmd    *exec.Cmd
+	ready  chan struct{} // it has joined
 	done   chan struct{} // it has ended and everything it said was read
 }
 
@@ -202,7 +203,7 @@ func (h *history) goesOn(t *testing.T, n int, names ...string) {
 	}
 }
 
-// startCoreProcess returns when the process has said that it is ready.
+// startCoreProcess returns at once: the process may have to wait for others until it is ready.
 func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string, env ...string) *coreProcess {
 	t.Helper()
 	cfg.Log = nil
@@ -210,7 +211,7 @@ func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &coreProcess{cfg: cfg, cmd: child(t, "core", ""), done: make(chan struct{})}
+	p := &coreProcess{cfg: cfg, cmd: child(t, "core", ""), ready: make(chan struct{}), done: make(chan struct{})}
 	p.cmd.Env = append(append(p.cmd.Env, configVariable+"="+string(config), quietVariable+"="+quiet), env...)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -220,13 +221,12 @@ func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string,
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	ready := make(chan struct{})
 	go func() {
 		defer close(p.done)
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			if lines.Text() == "ready" {
-				close(ready)
+				close(p.ready)
 				continue
 			}
 			var what string
@@ -239,10 +239,14 @@ func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string,
 	}()
 	go func() {
 		select {
-		case <-ready:
+		case <-p.ready:
 		case <-p.done:
-			if !p.killed.Load() {
-				t.Errorf("%s ended by itself", cfg.Node)
+			select {
+			case <-p.ready:
+			default:
+				if !p.killed.Load() {
+					t.Errorf("%s ended by itself", cfg.Node)
+				}
 			}
 		}
 	}()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -19,6 +20,21 @@ func wantText(t testing.TB, err error, part string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
 		t.Errorf("error %v; want it to say %q", err, part)
+	}
+}
+
+// says asks until the answer says so: what a process waits for may be clear only after some steps, and a busy machine takes longer
+// for them than one question does.
+func says(t testing.TB, ask func(context.Context) error, part string) error {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		err := ask(ctx)
+		cancel()
+		if err == nil || strings.Contains(err.Error(), part) || time.Now().After(limit) {
+			wantText(t, err, part)
+			return err
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/linktest"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // TestLeases is for the keys of a site, at a core and at an edge, and for the shared ones,
@@ -78,6 +79,53 @@ func TestLeases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A key holds nothing once its lease has expired, also for a node that has not heard of the newest of several ends, and when what the
+// store wrote about the end has expired, too.
+func TestAKeyThatHeldALeaseIsTakenAgain(t *testing.T) {
+	t.Parallel()
+	hub := single(t, "dublin")
+	links := joinAll(t, hub, edgeOf(t, hub))
+	core, edge := links[0], links[1]
+	w := watch(t, edge, "members.")
+	ends := func() {
+		t.Helper()
+		if _, err := core.Lease(t.Context(), "members.x", []byte("core"), 0, cluster.MinLease); err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, map[string]string{"members.x": "core"})
+		w.holds(t, map[string]string{})
+	}
+	take := func(what string) {
+		t.Helper()
+		if _, err := edge.Lease(t.Context(), "members.x", []byte("edge"), 0, cluster.MinLease); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		w.holds(t, map[string]string{"members.x": "edge"})
+		w.holds(t, map[string]string{})
+	}
+	ends()
+	edge.copy.mu.Lock()
+	earlier := edge.copy.keys["members.x"]
+	edge.copy.mu.Unlock()
+	ends()
+	edge.copy.mu.Lock()
+	edge.copy.keys["members.x"] = earlier
+	edge.copy.mu.Unlock()
+	take("the edge knows an earlier end")
+	js, err := newJetStream(core.att.shared, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "KV_anteroom_shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.anteroom_shared.members.x")); err != nil {
+		t.Fatal(err)
+	}
+	take("the store does not know of the end any more")
 }
 
 // TestOneWinner lets many processes race for keys.

@@ -80,8 +80,13 @@ func TestACoreThatWasRemovedWhileItHungEnds(t *testing.T) {
 	hung := startCoreProcess(t, h, cfgs[2], "quiet")
 	all := joinAll(t, cfgs[:2]...)
 	awaitWhole(t, all[0])
+	select {
+	case <-hung.ready:
+	case <-time.After(20 * time.Second):
+		t.Fatal("a core does not join")
+	}
 	within(t, 20*time.Second, func(ctx context.Context) error {
-		for { // until it has joined
+		for { // until the roll has it
 			if _, err := all[0].Site().Get(ctx, rollPrefix+peerID("dublin."+cfgs[2].Node)); err == nil || !pause(ctx, minBackoff) {
 				return err
 			}

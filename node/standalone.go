@@ -178,7 +178,7 @@ func (s *standalone) stalled() bool { return s.journal.stalled() }
 
 func (s *standalone) journalStats() JournalStats { return s.journal.stats() }
 
-// skew is how far the wall clock has been set back since the start.
+// skew is how far room time is ahead of the wall clock: that has been set back since it was read at this start, or at one before.
 func (s *standalone) skew() time.Duration { return s.Now().Sub(anteroom.TimeOf(walltime.Now())) }
 
 func (s *standalone) known(r *Room) (anteroom.Status, bool) { return r.Status(), true }

@@ -10,6 +10,7 @@ import (
 	"github.com/anteroom/anteroom/cluster/coordinator"
 	"github.com/anteroom/anteroom/cluster/doctor"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 )
@@ -77,6 +78,24 @@ func examineJournal(j node.JournalStats) []doctor.Finding {
 	return []doctor.Finding{{Severity: doctor.Error, What: "the journal cannot be written",
 		Why: "No new visitor is admitted, unless on_failure is admit_new.",
 		Fix: "Check the log: it says what is wrong. If the disk of the data directory is full, delete files there or enlarge it; Anteroom then continues by itself."}}
+}
+
+// examineClock says that the room time of a standalone process is not that of its clock.
+func examineClock(ahead time.Duration) []doctor.Finding {
+	f := doctor.Finding{Severity: doctor.Warning}
+	switch {
+	case ahead > walltime.SetBack:
+		f.What = fmt.Sprintf("room time is %v ahead of the clock of this machine", ahead.Round(time.Second))
+		f.Why = "Anteroom has run with a clock that was ahead, and never sets room time back. Limits, places and events do not depend on it, but figures are recorded under a later time: charts and reports up to now are empty."
+		f.Fix = "Let NTP set the clock before Anteroom starts. To begin again with the right time, see docs/failures.md#room-time-is-ahead."
+	case ahead < -walltime.SetBack:
+		f.What = fmt.Sprintf("room time is %v behind the clock of this machine", -ahead.Round(time.Second))
+		f.Why = "The clock was set after the start. Limits, places and events do not depend on it, but figures are recorded under an earlier time."
+		f.Fix = "Restart Anteroom outside of an event: sessions and places last."
+	default:
+		return nil
+	}
+	return []doctor.Finding{f}
 }
 
 func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {

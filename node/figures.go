@@ -51,7 +51,7 @@ func (x *member) leases(fn func(Lease)) {
 }
 
 // Skew returns how wrong the wall clock of this machine is, as far as can be told: in a cluster, how far it is ahead of
-// the median of the site's nodes; in a standalone process, how far room time is ahead of it.
+// the median of the site's nodes; in a standalone process, how far it has been set back since the start.
 func (n *Node) Skew() time.Duration { return n.part.skew() }
 
 func (x *member) skew() time.Duration {

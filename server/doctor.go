@@ -80,22 +80,18 @@ func examineJournal(j node.JournalStats) []doctor.Finding {
 		Fix: "Check the log: it says what is wrong. If the disk of the data directory is full, delete files there or enlarge it; Anteroom then continues by itself."}}
 }
 
-// examineClock says that the room time of a standalone process is not that of its clock.
-func examineClock(ahead time.Duration) []doctor.Finding {
-	f := doctor.Finding{Severity: doctor.Warning}
-	switch {
-	case ahead > walltime.SetBack:
-		f.What = fmt.Sprintf("room time is %v ahead of the clock of this machine", ahead.Round(time.Second))
-		f.Why = "Anteroom has run with a clock that was ahead, and never sets room time back. Limits, places and events do not depend on it, but figures are recorded under a later time: charts and reports up to now are empty."
-		f.Fix = "Let NTP set the clock before Anteroom starts. To begin again with the right time, see docs/failures.md#room-time-is-ahead."
-	case ahead < -walltime.SetBack:
-		f.What = fmt.Sprintf("room time is %v behind the clock of this machine", -ahead.Round(time.Second))
-		f.Why = "The clock was set after the start. Limits, places and events do not depend on it, but figures are recorded under an earlier time."
-		f.Fix = "Restart Anteroom outside of an event: sessions and places last."
-	default:
+// examineClock says that the clock of a standalone process was set since its start, by how much it was set back.
+func examineClock(back time.Duration) []doctor.Finding {
+	if back.Abs() <= walltime.SetBack {
 		return nil
 	}
-	return []doctor.Finding{f}
+	way := "back"
+	if back < 0 {
+		way, back = "ahead", -back
+	}
+	return []doctor.Finding{{Severity: doctor.Warning, What: fmt.Sprintf("the clock of this machine was set %s by %v since Anteroom was started", way, back.Round(time.Second)),
+		Why: "Limits, places and events do not suffer, but figures are recorded under the time that the clock had before, or not at all if that is more than an hour ahead.",
+		Fix: "Restart Anteroom outside of an event: sessions and places last. Let NTP set the clock before it starts."}}
 }
 
 func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// TestDoctorKnowsRoomTime: of a standalone process, which has nobody to compare its clock with.
-func TestDoctorKnowsRoomTime(t *testing.T) {
-	for ahead, want := range map[time.Duration]string{
+// TestDoctorKnowsThatTheClockWasSet: of a standalone process, which has nobody to compare its clock with.
+func TestDoctorKnowsThatTheClockWasSet(t *testing.T) {
+	for back, want := range map[time.Duration]string{
 		0: "", 30 * time.Second: "", -30 * time.Second: "",
-		6 * time.Hour:    "room time is 6h0m0s ahead of the clock of this machine",
-		-2 * time.Minute: "room time is 2m0s behind the clock of this machine",
+		6 * time.Hour:    "the clock of this machine was set back by 6h0m0s since Anteroom was started",
+		-2 * time.Minute: "the clock of this machine was set ahead by 2m0s since Anteroom was started",
 	} {
 		var got []string
-		for _, f := range examineClock(ahead) {
+		for _, f := range examineClock(back) {
 			got = append(got, f.What)
 		}
 		if strings.Join(got, "; ") != want {
-			t.Errorf("%v: %q, want %q", ahead, got, want)
+			t.Errorf("%v: %q, want %q", back, got, want)
 		}
 	}
 	// A server whose clock nobody has set says nothing.

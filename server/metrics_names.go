@@ -113,7 +113,7 @@ var (
 	mReady         = gauge("ready", "1 while the process serves requests.")
 	mStarted       = gauge("start_time_seconds", "Start time of the process, as a Unix timestamp.")
 	mBuild         = gauge("build_info", "Always 1; the labels have the version.", "version", "go")
-	mSkew          = gauge("clock_skew_seconds", "How far this machine's clock is ahead of the median of its site; for a standalone process, how far room time is ahead of it.")
+	mSkew          = gauge("clock_skew_seconds", "How far this machine's clock is ahead of the median of its site; for a standalone process, how far it was set back since the start.")
 	mKeyAge        = gauge("key_age_seconds", "Age of the key that seals new tickets.")
 	mCertificate   = gauge("certificate_expiry_seconds", "Expiry of the first certificate from a file that expires, as a Unix timestamp.")
 	mTraceFailures = counter("trace_exports_failed_total", "Batches of spans that the receiver did not accept.")

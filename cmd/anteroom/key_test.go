@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -77,12 +79,7 @@ func TestKeysOfAClusterAreRotatedOverTheAPI(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("b0a5c93e17f24d68ae4c71d3920fb85e6d1a4c07f3b92e58\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at.Close()
-	s, end, err := startAPI(dir, withFileRoom("http://127.0.0.1:9")+"cluster: {listen: \""+at.Addr().String()+"\", node: core-1, secret_file: secret}\n")
+	s, end, err := startAPI(dir, withFileRoom("http://127.0.0.1:9")+"cluster: {listen: \""+freeCore(t)+"\", node: core-1, secret_file: secret}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,4 +149,23 @@ func TestKeysOfAClusterAreRotatedOverTheAPI(t *testing.T) {
 	if out, err := key("pass", "--edge", "front", "--data", copied); err != nil || !strings.Contains(out, "HS256") {
 		t.Errorf("from a backup: %v, %s", err, out)
 	}
+}
+
+// freeCore is an address for a core, which takes the two ports after it as well. It lies below the ports that outgoing connections get.
+func freeCore(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		port, free := 10_000+rand.IntN(20_000), 0
+		for i := range 3 {
+			if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+i)); err == nil {
+				l.Close()
+				free++
+			}
+		}
+		if free == 3 {
+			return fmt.Sprint("127.0.0.1:", port)
+		}
+	}
+	t.Fatal("no three free ports in a row")
+	return ""
 }

@@ -3,6 +3,7 @@ package anteroom
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"image"
 	_ "image/gif" // formats of a logo
@@ -40,7 +41,7 @@ func (b Branding) Logo() (data []byte, kind string, err error) {
 	}
 	data, err = base64.StdEncoding.DecodeString(b.LogoFile)
 	if err != nil {
-		return nil, "", fmt.Errorf("is not base64")
+		return nil, "", errors.New("is not base64: it is what base64 -w0 logo.png prints")
 	}
 	if len(data) > MaxLogoBytes {
 		return nil, "", fmt.Errorf("has %d bytes", len(data))

@@ -30,7 +30,7 @@ func TestBrandingIsChecked(t *testing.T) {
 		{"a name of two lines", Branding{SiteName: "a\nb"}, "page_site_name: has a control character at byte 1 (plain text on one line)"},
 		{"a title that turns around", Branding{Title: "a\u202eb"}, "page_title: has a control character"},
 		{"a name that is too long", Branding{SiteName: strings.Repeat("x", 65)}, "page_site_name: has 65 bytes"},
-		{"no base64", Branding{LogoFile: "§"}, "page_logo: is not base64"},
+		{"no base64", Branding{LogoFile: "§"}, "page_logo: is not base64: it is what base64 -w0 logo.png prints"},
 		{"no picture", Branding{LogoFile: "bm8gcGljdHVyZQ=="}, "page_logo: is not a picture"},
 		{"a picture with scripts", Branding{LogoFile: svg}, "page_logo: is not a picture"},
 		{"a wide logo", Branding{LogoFile: logo(t, 1001, 10)}, "page_logo: has 1001 by 10 pixels"},

@@ -25,7 +25,8 @@ const (
 
 // figures holds the recorders of a process.
 type figures struct {
-	process uint64 // unique to this process
+	process uint64        // unique to this process
+	ahead   time.Duration // of the clock, of room time at the start, in whole minutes
 
 	mu  sync.Mutex
 	all map[anteroom.RoomID]*analytics.Recorder
@@ -70,6 +71,9 @@ func (n *Node) takeFigures() (out []*analytics.Minute) {
 	f.mu.Unlock()
 	for _, r := range all {
 		out = append(out, r.Take(n.part.shares())...)
+	}
+	for _, m := range out {
+		m.Start = m.Start.Add(-f.ahead)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -398,6 +399,46 @@ func TestAProcessAloneKeepsItsFigures(t *testing.T) {
 		x.check(t, "alone", kept.rows())
 		if !r.Recorder().Idle() {
 			t.Error("what nobody asks for any more is kept")
+		}
+	})
+}
+
+// TestFiguresHaveTheTimeOfTheClock: room time stays ahead after a process whose clock was ahead, and figures do not.
+func TestFiguresHaveTheTimeOfTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := memlink.New()
+		own, err := link.Journal(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const wrong = 6*time.Hour + 20*time.Second
+		now := func() anteroom.Time { return anteroom.TimeOf(time.Now().Add(wrong)) }
+		if err := newJournal(own, now, slog.New(slog.DiscardHandler)).start(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		var kept keeper
+		n, kill := beginWith(t, Config{Link: link, Minutes: kept.hear}, shop)
+		defer kill()
+		begun := time.Now()
+		r := n.Room(shop.ID)
+		for range 3 {
+			r.Decide(t.Context(), newcomer())
+			time.Sleep(time.Minute)
+		}
+		if ahead := r.Now().Sub(anteroom.TimeOf(time.Now())); ahead < wrong {
+			t.Errorf("room time is ahead by %v only", ahead)
+		}
+		rows := kept.rows()
+		if len(rows) < 3 {
+			t.Errorf("%d minutes", len(rows))
+		}
+		for _, row := range rows {
+			if row.Start.Before(begun.Add(-time.Minute)) || row.Start.After(time.Now().Add(time.Minute)) {
+				t.Errorf("a minute of %v, it is %v", row.Start, time.Now())
+			}
+		}
+		if skew := n.Skew(); skew.Abs() > time.Second {
+			t.Errorf("the clock is said to have been set by %v since the start", skew)
 		}
 	})
 }

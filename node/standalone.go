@@ -28,6 +28,7 @@ type standalone struct {
 	// broken: the previous process did not stop in order. Its sessions may have been in use until now, without a record
 	// of it.
 	broken bool
+	ahead  time.Duration // of the wall clock at the start: room time, which never goes back
 }
 
 // newStandalone reads how far the journal had come to set the clock: room time never goes back, not even over a restart.
@@ -43,12 +44,15 @@ func newStandalone(ctx context.Context, n *Node) (*standalone, error) {
 	// The rooms' events are read by open, which knows which rooms there are. Here only the time of the newest one counts.
 	var shift time.Duration
 	n.clock, shift = startClock(last)
+	// Where an earlier process had a clock that was ahead, room time stays ahead. Figures have the time of now.
+	ahead := n.clock.now().Sub(anteroom.TimeOf(walltime.Now()))
+	n.figures.ahead = ahead.Truncate(time.Minute)
 	// The journal was dropped by a process that did not live to start all rooms: they still have to start as new
 	// incarnations.
 	if _, err = n.cfg.Link.Get(ctx, forgottenKey); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		return nil, err
 	}
-	s := &standalone{Node: n, journal: newJournal(own, n.clock.now, n.log), broken: last.at != 0 && !last.ended, until: last.newest,
+	s := &standalone{Node: n, journal: newJournal(own, n.clock.now, n.log), broken: last.at != 0 && !last.ended, until: last.newest, ahead: ahead,
 		forgot: n.cfg.Forgot || err == nil}
 	// The start is recorded before any event of this process. Events from before it are moved by the part of the
 	// interruption that cannot be known to have passed, so that sessions last longer, never shorter.
@@ -179,7 +183,9 @@ func (s *standalone) stalled() bool { return s.journal.stalled() }
 func (s *standalone) journalStats() JournalStats { return s.journal.stats() }
 
 // skew is how far the wall clock has been set back since the start.
-func (s *standalone) skew() time.Duration { return s.Now().Sub(anteroom.TimeOf(walltime.Now())) }
+func (s *standalone) skew() time.Duration {
+	return s.Now().Sub(anteroom.TimeOf(walltime.Now())) - s.ahead
+}
 
 func (s *standalone) known(r *Room) (anteroom.Status, bool) { return r.Status(), true }
 

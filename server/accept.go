@@ -55,7 +55,8 @@ func sayOpenFiles(log *slog.Logger, cfg config.Config) {
 	switch limit := openFiles(); {
 	case limit == 0:
 	case limit < need:
-		log.Warn("the limit of open files is low: further connections have to wait (LimitNOFILE, ulimit -n)", "limit", limit, "for limits.requests_in_flight", need)
+		log.Warn("limits.requests_in_flight can need more open files than this process may have: beyond them, connections wait and requests to the origin fail (raise LimitNOFILE or ulimit -n, or lower it)",
+			"limit", limit, "needed", need)
 	default:
 		log.Debug("open files", "limit", limit)
 	}

@@ -310,7 +310,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 		st.Site, st.Hub = "local", true
 		st.Node, _ = os.Hostname()
 		st.Nodes = []manage.ClusterNode{{Node: st.Node, Version: s.opts.Version, Core: true, Started: s.started}}
-		s.findings(&st, examineJournal(s.node.JournalStats()))
+		s.findings(&st, append(examineJournal(s.node.JournalStats()), examineClock(s.node.Skew())...))
 		s.findings(&st, append(examineOrigins(s.origins(), s.rooms()), examineEdges(st.Edges)...))
 		s.findings(&st, s.examineProxy())
 		st.Findings = append(st.Findings, s.doubtfulHosts()...)

@@ -10,6 +10,7 @@ import (
 	"github.com/anteroom/anteroom/cluster/coordinator"
 	"github.com/anteroom/anteroom/cluster/doctor"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 )
@@ -77,6 +78,20 @@ func examineJournal(j node.JournalStats) []doctor.Finding {
 	return []doctor.Finding{{Severity: doctor.Error, What: "the journal cannot be written",
 		Why: "No new visitor is admitted, unless on_failure is admit_new.",
 		Fix: "Check the log: it says what is wrong. If the disk of the data directory is full, delete files there or enlarge it; Anteroom then continues by itself."}}
+}
+
+// examineClock says that the clock of a standalone process was set since its start, by how much it was set back.
+func examineClock(back time.Duration) []doctor.Finding {
+	if back.Abs() <= walltime.SetBack {
+		return nil
+	}
+	way := "back"
+	if back < 0 {
+		way, back = "ahead", -back
+	}
+	return []doctor.Finding{{Severity: doctor.Warning, What: fmt.Sprintf("the clock of this machine was set %s by %v since Anteroom was started", way, back.Round(time.Second)),
+		Why: "Limits, places and events do not suffer, but figures are recorded under the time that the clock had before, or not at all if that is more than an hour ahead.",
+		Fix: "Restart Anteroom outside of an event: sessions and places last. Let NTP set the clock before it starts."}}
 }
 
 func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {

@@ -55,10 +55,40 @@ func (s *Store) prune(ctx context.Context, now time.Time) error {
 	return s.measure(ctx, s.file)
 }
 
-func (s *Store) dropOld(ctx context.Context, now time.Time) error {
+const (
+	pruneEvery = time.Minute
+	// dropAtOnce is how much is dropped in one go. A clock that is years ahead for a minute must not delete the whole past.
+	dropAtOnce = 48 * time.Hour
+)
+
+// lowerFloors takes back floors that a clock has set which was ahead: everything that comes would count as too old.
+func (w *writer) lowerFloors(now time.Time) {
 	for l := range levels {
-		to := minuteOf(now.Add(-s.keptFor(l)).Truncate(dropStep(l)))
-		if err := s.drop(ctx, l, to); err != nil {
+		most := minuteOf(now.Add(-spared(l)).Truncate(dropStep(l)))
+		w.exec(`UPDATE mark SET value = ? WHERE name = ? AND value > ?`, most, floorMark(l), most)
+	}
+}
+
+func (s *Store) dropOld(ctx context.Context, now time.Time) error {
+	w, err := s.file.begin(ctx)
+	if err != nil {
+		return err
+	}
+	w.lowerFloors(now)
+	err = w.commit()
+	if w.end(); err != nil {
+		return err
+	}
+	for l := range levels {
+		oldest, err := s.file.oldest(ctx, l)
+		if err != nil {
+			return err
+		}
+		to := now.Add(-s.keptFor(l))
+		if last := oldest.Add(dropAtOnce); !oldest.IsZero() && to.After(last) {
+			to = last
+		}
+		if err := s.drop(ctx, l, minuteOf(to.Truncate(dropStep(l)))); err != nil {
 			return err
 		}
 	}

@@ -82,6 +82,78 @@ func TestWhatIsTooOldGoes(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsAheadDeletesLittle: for a minute it is three years ahead. What was recorded before, and what is recorded afterwards, is there.
+func TestAClockThatIsAheadDeletesLittle(t *testing.T) {
+	t.Parallel()
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	c := &clock{now: began}
+	s := openAt(t, c, func(cfg *Config) { cfg.Minutes, cfg.Retention = 10*day, 100*day })
+	today := began.Truncate(day)
+	fill(t, s, room(1), analytics.EveryDay, today.Add(-90*day), today.Add(-10*day), 3)
+	fill(t, s, room(1), analytics.EveryMinute, today.Add(-3*day), began.Truncate(time.Hour), 3)
+	r := rand.New(rand.NewPCG(1, 2))
+	visit := func() {
+		s.Put([]*analytics.Minute{minuteOfVisitors(r, room(1), c.now.Truncate(time.Minute), 7, 3)})
+		s.Step(t.Context())
+		c.now = c.now.Add(time.Minute)
+	}
+	visit()
+	days, minutes := countRows(t, s, analytics.EveryDay), countRows(t, s, analytics.EveryMinute)
+	c.now = c.now.Add(3 * year)
+	visit()
+	c.now = c.now.Add(-3 * year)
+	for range 5 {
+		visit()
+	}
+	if n := countRows(t, s, analytics.EveryDay); n < days-2 {
+		t.Errorf("%d days of %d are left", n, days)
+	}
+	if n := countRows(t, s, analytics.EveryMinute); n < minutes-2*24*60 {
+		t.Errorf("%d minutes of %d are left", n, minutes)
+	}
+	joined := func(every analytics.Resolution, from time.Time) (sum float64, rows int) {
+		a := ask(t, s, analytics.Query{Rooms: []anteroom.RoomID{room(1)}, From: from, To: today.Add(day), Every: every})
+		for i := range a.Rows {
+			sum += float64(a.Rows[i].Stats[analytics.Joined].Sum)
+		}
+		return sum, len(a.Rows)
+	}
+	if _, n := joined(analytics.EveryMinute, began.Truncate(time.Minute)); n != 6 {
+		t.Errorf("%d minutes are there of 6 with the right clock", n)
+	}
+	want, _ := joined(analytics.EveryMinute, today)
+	for _, every := range []analytics.Resolution{analytics.EveryHour, analytics.EveryDay} {
+		if got, _ := joined(every, today); got != want || want == 0 {
+			t.Errorf("%v: %v visitors today, want %v", time.Duration(every), got, want)
+		}
+	}
+	// A file that begins with such a clock, and one that is opened again once it is right.
+	for _, again := range []bool{false, true} {
+		c := &clock{now: began.Add(3 * year)}
+		path := filepath.Join(t.TempDir(), "analytics.db")
+		set := func(cfg *Config) { cfg.Path = path }
+		s = openAt(t, c, set)
+		for range 3 {
+			s.Put([]*analytics.Minute{minuteOfVisitors(r, room(1), c.now.Truncate(time.Minute), 7, 3)})
+			s.Step(t.Context())
+			c.now = c.now.Add(40 * day)
+		}
+		if c.now = began; again {
+			s.Close()
+			s = openAt(t, c, set)
+		}
+		for range 3 {
+			s.Step(t.Context())
+			c.now = c.now.Add(time.Minute)
+			s.Put([]*analytics.Minute{minuteOfVisitors(r, room(1), c.now.Truncate(time.Minute), 7, 3)})
+		}
+		s.Step(t.Context())
+		if _, n := joined(analytics.EveryMinute, began.Truncate(time.Minute)); n != 3 || s.Health().Refused > 0 {
+			t.Errorf("opened again %v: %d minutes are there of 3 with the right clock, and %d were refused", again, n, s.Health().Refused)
+		}
+	}
+}
+
 // The file is small, and filled on and on: the oldest minutes go, and what is rolled up stays.
 func TestTheFileStaysSmallEnough(t *testing.T) {
 	if testing.Short() {

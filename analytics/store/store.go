@@ -338,10 +338,10 @@ func (s *Store) step(ctx context.Context, now time.Time) error {
 	if err := s.rollUp(ctx, now); err != nil {
 		return err
 	}
-	if now.Before(s.pruneAt) {
+	if wait := s.pruneAt.Sub(now); wait > 0 && wait <= pruneEvery { // unless the clock was set back
 		return nil
 	}
-	s.pruneAt = now.Add(time.Minute)
+	s.pruneAt = now.Add(pruneEvery)
 	return s.prune(ctx, now)
 }
 
@@ -452,6 +452,7 @@ func (s *Store) adopt(ctx context.Context, f *file) error {
 		}
 		w.exec(`INSERT OR IGNORE INTO mark (name, value) VALUES (?, 0)`, floorMark(l))
 	}
+	w.lowerFloors(now)
 	w.exec(`INSERT OR IGNORE INTO mark (name, value) VALUES (?, ?)`, idMark, newID())
 	s.mu.Lock()
 	from := s.from

@@ -292,7 +292,7 @@ func TestExternalSmallDisk(t *testing.T) {
 		if err := a.ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wantText(t, ensureSite(t.Context(), a), "it reserves 6144 MiB on each server")
+		says(t, func(context.Context) error { return ensureSite(t.Context(), a) }, "it reserves 6144 MiB on each server")
 	}
 }
 

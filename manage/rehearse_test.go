@@ -31,6 +31,9 @@ func TestRehearsal(t *testing.T) {
 	if err := r.DeleteRoom(ctx, root, zone.ID, room.ID); err != nil {
 		t.Error(err)
 	}
+	if len(r.pages) != len(m.pages) || len(r.custom) != len(m.custom) {
+		t.Errorf("it keeps pages that no room has: %d and %d, and the manager %d and %d", len(r.pages), len(r.custom), len(m.pages), len(m.custom))
+	}
 	must[anteroom.Room](t)(r.CreateRoom(ctx, root, zone.ID, two))
 	if x, n := changesOf(before, contents(m.State())); len(x)+n > 0 {
 		t.Errorf("the manager has changed: %v", x)

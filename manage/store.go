@@ -118,8 +118,16 @@ func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) 
 	if t.entry.Operation == "" {
 		return nil
 	}
+	if err := m.pagesFit(t.pages); err != nil {
+		return err
+	}
 	if m.original != nil {
 		m.hold(t)
+		for key, use := range m.pages {
+			if use.users <= 0 {
+				m.forgetPage(key, use)
+			}
+		}
 		return nil
 	}
 	finish, err := m.prepare(ctx, t.next)
@@ -660,8 +668,8 @@ func (m *Manager) countPages(r *Served, by int) {
 	}
 }
 
-// putPages stores custom pages before the documents that name them.
-func (m *Manager) putPages(ctx context.Context, pages map[string]string) error {
+// pagesFit says whether there is space for more custom pages.
+func (m *Manager) pagesFit(pages map[string]string) error {
 	total := 0
 	for _, use := range m.pages {
 		total += len(use.page.html)
@@ -673,6 +681,16 @@ func (m *Manager) putPages(ctx context.Context, pages map[string]string) error {
 		if total += len(html); total > maxPages {
 			return anteroom.Faults{{Path: "custom_page_html", Problem: fmt.Sprintf("all custom pages together would have more than %d bytes", maxPages),
 				Fix: "use the same page for several rooms, or smaller ones"}}.Err()
+		}
+	}
+	return nil
+}
+
+// putPages stores custom pages before the documents that name them.
+func (m *Manager) putPages(ctx context.Context, pages map[string]string) error {
+	for key, html := range pages {
+		if m.pages[key].users > 0 {
+			continue
 		}
 		if _, err := m.cfg.Link.Put(ctx, key, []byte(html)); err != nil {
 			return anteroom.Errorf(anteroom.Unavailable, "the change could not be stored: %w", err)
@@ -694,9 +712,13 @@ func (m *Manager) dropPages(ctx context.Context) {
 			m.log.Warn("an unused custom page could not be deleted before the next start", "error", err)
 			return
 		}
-		delete(m.pages, key)
-		delete(m.custom, use.page.html)
+		m.forgetPage(key, use)
 	}
+}
+
+func (m *Manager) forgetPage(key string, use pageUse) {
+	delete(m.pages, key)
+	delete(m.custom, use.page.html)
 }
 
 // prune drops old records once there are more than maxAuditRecords: first the anchor says

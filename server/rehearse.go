@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
+	"github.com/anteroom/anteroom/manage"
 )
 
 // Bounds of rehearsals. When one is reached, those made first go first.
@@ -27,9 +29,9 @@ type rehearsals struct {
 }
 
 type rehearsal struct {
-	name string // with its token's, so that no other token reaches it
-	api  http.Handler
-	made time.Time
+	by, name string // who made it, so that nobody else reaches it
+	api      http.Handler
+	made     time.Time
 }
 
 func (s *Server) rehearse(w http.ResponseWriter, r *http.Request) {
@@ -44,9 +46,11 @@ func (s *Server) rehearse(w http.ResponseWriter, r *http.Request) {
 		api.SendError(w, api.Refuse(http.StatusNotFound, api.CodeNoRoute, "No route for that URI"))
 		return
 	}
-	s.rehearsals.mu.Lock()
-	one, err := s.rehearsals.of(s, r, string(by.Token)+" "+name)
-	s.rehearsals.mu.Unlock()
+	if !by.MaySomewhere(manage.Edit) {
+		api.SendError(w, anteroom.Errorf(anteroom.Denied, "this token can change nothing, so there is nothing to rehearse"))
+		return
+	}
+	one, err := s.rehearsals.of(s, r, string(by.Token)+" "+by.Name, name)
 	if err != nil {
 		api.SendError(w, err)
 		return
@@ -56,20 +60,34 @@ func (s *Server) rehearse(w http.ResponseWriter, r *http.Request) {
 	one.ServeHTTP(w, there)
 }
 
-// of returns the rehearsal with a name, a new one if there is none. The caller holds the lock.
-func (x *rehearsals) of(s *Server, r *http.Request, name string) (http.Handler, error) {
-	x.all = slices.DeleteFunc(x.all, func(one rehearsal) bool { return time.Since(one.made) > rehearsalLife })
-	if i := slices.IndexFunc(x.all, func(one rehearsal) bool { return one.name == name }); i >= 0 {
-		return x.all[i].api, nil
+// of returns somebody's rehearsal with a name, a new one if there is none.
+func (x *rehearsals) of(s *Server, r *http.Request, by, name string) (http.Handler, error) {
+	if one := x.find(by, name); one != nil {
+		return one, nil
 	}
-	m, err := s.manage.Rehearsal(r.Context())
+	m, err := s.manage.Rehearsal(r.Context()) // may wait for a change in progress
 	if err != nil {
 		return nil, err
 	}
-	if len(x.all) == maxRehearsals {
-		x.all = slices.Delete(x.all, 0, 1)
-	}
 	one := rest.New(rest.Config{Manager: m, Log: s.log})
-	x.all = append(x.all, rehearsal{name, one, time.Now()})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.all) >= maxRehearsals { // one's own goes first
+		i := max(0, slices.IndexFunc(x.all, func(one rehearsal) bool { return one.by == by }))
+		x.all = slices.Delete(x.all, i, i+1)
+	}
+	x.all = append(x.all, rehearsal{by, name, one, time.Now()})
 	return one, nil
+}
+
+func (x *rehearsals) find(by, name string) http.Handler {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.all = slices.DeleteFunc(x.all, func(one rehearsal) bool { return time.Since(one.made) > rehearsalLife })
+	for _, one := range x.all {
+		if one.by == by && one.name == name {
+			return one.api
+		}
+	}
+	return nil
 }

@@ -63,4 +63,12 @@ func TestRehearsals(t *testing.T) {
 	if status, _ := send(mine+"x", "GET", at("a")+"/zones", ""); status != 403 {
 		t.Errorf("another token: %d", status)
 	}
+	_, reads, err := r.s.manage.CreateToken(context.Background(), manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}},
+		manage.TokenSpec{Name: "reads", Grants: []manage.Grant{{Permission: manage.Read}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := send(reads, "GET", at("a")+"/zones", ""); status != 403 {
+		t.Errorf("a token that can change nothing: %d", status)
+	}
 }

@@ -62,9 +62,9 @@ const (
 )
 
 // lowerFloors takes back floors that a clock has set which was ahead: everything that comes would count as too old.
-func (w *writer) lowerFloors(now time.Time) {
+func (s *Store) lowerFloors(w *writer, now time.Time) {
 	for l := range levels {
-		most := minuteOf(now.Add(-spared(l)).Truncate(dropStep(l)))
+		most := minuteOf(now.Add(-min(spared(l), s.keptFor(l))).Truncate(dropStep(l)))
 		w.exec(`UPDATE mark SET value = ? WHERE name = ? AND value > ?`, most, floorMark(l), most)
 	}
 }
@@ -74,7 +74,7 @@ func (s *Store) dropOld(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	w.lowerFloors(now)
+	s.lowerFloors(w, now)
 	err = w.commit()
 	if w.end(); err != nil {
 		return err

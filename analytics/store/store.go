@@ -452,7 +452,7 @@ func (s *Store) adopt(ctx context.Context, f *file) error {
 		}
 		w.exec(`INSERT OR IGNORE INTO mark (name, value) VALUES (?, 0)`, floorMark(l))
 	}
-	w.lowerFloors(now)
+	s.lowerFloors(w, now)
 	w.exec(`INSERT OR IGNORE INTO mark (name, value) VALUES (?, ?)`, idMark, newID())
 	s.mu.Lock()
 	from := s.from

@@ -62,27 +62,32 @@ func (s *Server) rehearse(w http.ResponseWriter, r *http.Request) {
 
 // of returns somebody's rehearsal with a name, a new one if there is none.
 func (x *rehearsals) of(s *Server, r *http.Request, by, name string) (http.Handler, error) {
-	if one := x.find(by, name); one != nil {
+	x.mu.Lock()
+	one := x.find(by, name)
+	x.mu.Unlock()
+	if one != nil {
 		return one, nil
 	}
 	m, err := s.manage.Rehearsal(r.Context()) // may wait for a change in progress
 	if err != nil {
 		return nil, err
 	}
-	one := rest.New(rest.Config{Manager: m, Log: s.log})
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if one := x.find(by, name); one != nil { // made meanwhile
+		return one, nil
+	}
 	if len(x.all) >= maxRehearsals { // one's own goes first
 		i := max(0, slices.IndexFunc(x.all, func(one rehearsal) bool { return one.by == by }))
 		x.all = slices.Delete(x.all, i, i+1)
 	}
+	one = rest.New(rest.Config{Manager: m, Log: s.log})
 	x.all = append(x.all, rehearsal{by, name, one, time.Now()})
 	return one, nil
 }
 
+// find returns a rehearsal that is there, or nil. The caller holds the lock.
 func (x *rehearsals) find(by, name string) http.Handler {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.all = slices.DeleteFunc(x.all, func(one rehearsal) bool { return time.Since(one.made) > rehearsalLife })
 	for _, one := range x.all {
 		if one.by == by && one.name == name {

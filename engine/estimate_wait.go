@@ -65,6 +65,10 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		}
 	}
 	d.Refresh = interval(s, d, rank, f.Released)
+	if rank > holdLine && t.LastCheckIn != 0 && now < t.Arrival.Add(settling) && !random && !shut(&s) {
+		proven := min(rank, f.Rank(t.Arrival.Add(-settling))) // the others ahead may never come back
+		d.Refresh = min(d.Refresh, max(FirstInterval, interval(s, anteroom.Decision{}, proven, 0)))
+	}
 	if unknown {
 		d.Refresh = max(d.Refresh, 2*MinInterval) // it will be known soon
 	}

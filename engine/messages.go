@@ -341,10 +341,13 @@ const (
 	FirstInterval = 5 * time.Second
 	FirstSoon     = time.Second
 	ProveBy       = time.Second
-	MinInterval   = 2 * time.Second
-	MaxInterval   = 120 * time.Second
-	drawInterval  = 20 * time.Second
-	StreamNear    = 20 * time.Second // a turn that comes sooner is near
-	holdLine      = 10               // a line this short holds requests
-	nearFront     = 2 * time.Second
+	// settling is how long after an arrival there may be people ahead who never come back: they are forgotten by then, and the
+	// figures say so. A visitor who was sent away by their number would stay away while nobody is ahead.
+	settling     = FirstInterval + ProveBy + 2*time.Second
+	MinInterval  = 2 * time.Second
+	MaxInterval  = 120 * time.Second
+	drawInterval = 20 * time.Second
+	StreamNear   = 20 * time.Second // a turn that comes sooner is near
+	holdLine     = 10               // a line this short holds requests
+	nearFront    = 2 * time.Second
 )

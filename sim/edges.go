@@ -22,6 +22,7 @@ type edges struct {
 	passes map[anteroom.ID]pass
 	valid  map[anteroom.ID]anteroom.Time // until when, at the edge whose clock is furthest behind; also of passes that no browser got
 	spent  map[anteroom.ID]bool          // of those, whose session was revoked
+	ended  map[anteroom.ID]anteroom.Time // when a session was revoked
 	seats  []heldSeat                    // that are held still, in the order in which they come free
 	ends   eventHeap                     // of valid; who indexes ids
 	ids    []anteroom.ID
@@ -38,7 +39,8 @@ func newEdges(w *world, seed uint64) *edges {
 	if held == 0 {
 		return nil
 	}
-	e := &edges{held: held, lag: rand.New(rand.NewPCG(seed, 5)), passes: map[anteroom.ID]pass{}, valid: map[anteroom.ID]anteroom.Time{}, spent: map[anteroom.ID]bool{}}
+	e := &edges{held: held, lag: rand.New(rand.NewPCG(seed, 5)), passes: map[anteroom.ID]pass{}, valid: map[anteroom.ID]anteroom.Time{}, spent: map[anteroom.ID]bool{},
+		ended: map[anteroom.ID]anteroom.Time{}}
 	for range w.sc.Sites {
 		e.behind = append(e.behind, time.Duration((2*e.lag.Float64()-1)*float64(anteroom.PassSkew)))
 	}
@@ -221,8 +223,18 @@ func (e *edges) logOut(w *world, who int32) {
 		return
 	}
 	if id := p.ticket.ID; w.system.revoke(w.nodeOf(p.site), id) {
+		w.edges.ended[id] = w.now
 		w.judge.revoked(id)
 	}
+}
+
+// hears is how long a door may not have heard that a session was revoked.
+const hears = time.Second
+
+// justEnded says that a door may not know yet that a session was revoked.
+func (e *edges) justEnded(now anteroom.Time, id anteroom.ID) bool {
+	at := e.ended[id]
+	return at != 0 && now.Sub(at) < hears
 }
 
 // seats is how many seats the origin may see used: by sessions, and by passes of those that were revoked.

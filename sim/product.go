@@ -429,7 +429,7 @@ func (x *product) reported(node int32, t anteroom.Ticket, taken func()) {
 		d.reports[held] = taken
 		x.flush(int(node))
 	case dec.Verdict == anteroom.Admit:
-		if x.w.judge.flows() {
+		if x.w.judge.flows() && !x.w.edges.justEnded(x.w.now, t.ID) {
 			x.agrees(d, &dec.Ticket)
 		}
 		taken()

@@ -317,8 +317,9 @@ func (l *line) number(ctx context.Context, n int64, failed func(error)) (first i
 		return 0, 0, 0
 	}
 	now = room.Now()
-	set, status := room.Settings(), room.Status()
 	r, err := l.change(ctx, func(r *record) {
+		// After the claims that r counts: one that the status knows and r does not invites nobody, the other way round its seat seems free.
+		set, status := room.Settings(), room.Status()
 		r.Queue += n
 		r.expire(now, set.PlaceHold)
 		if !l.custom {

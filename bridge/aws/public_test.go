@@ -171,6 +171,48 @@ func TestPlacesSurviveARestart(t *testing.T) {
 	})
 }
 
+// claimsAtStatus is a room at which something happens right after its figures have been read.
+type claimsAtStatus struct {
+	Room
+	then func()
+}
+
+func (r *claimsAtStatus) Status() anteroom.Status {
+	s := r.Room.Status()
+	if then := r.then; then != nil {
+		r.then = nil
+		then()
+	}
+	return s
+}
+
+// A seat that is taken while the counter is looked at is not free for the next in line.
+func TestAClaimAtTheMomentOfAnInvitation(t *testing.T) {
+	seen := &claimsAtStatus{}
+	inWorld(t, sale, func(cfg *Config) {
+		find := cfg.Room
+		cfg.Room = func() (Room, anteroom.RoomID) {
+			room, id := find()
+			seen.Room = room
+			return seen, id
+		}
+	}, func(w *world) {
+		ids := []string{w.join(), w.join(), w.join()}
+		if s := w.serving(); s != "2" {
+			t.Fatalf("serving %s", s)
+		}
+		w.pass(inviteEvery / 2)
+		seen.then = func() {
+			if a := w.claim(ids[0]); a.status != 200 {
+				t.Errorf("claim: %d %s", a.status, a.body)
+			}
+		}
+		if s := w.serving(); s != "2" || seen.then != nil {
+			t.Errorf("serving %s of two seats, one taken and one kept for the second", s)
+		}
+	})
+}
+
 // Operators stop a room as any other.
 func TestARoomThatAdmitsNobody(t *testing.T) {
 	for name, c := range map[string]struct {

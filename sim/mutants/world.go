@@ -189,6 +189,17 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return c
 		})
 	},
+	// Nobody waits when a data center is cut off. Then many come everywhere: it lets in its own, who are far back in line
+	// when the cut is over, and many of them have lost the cookie that said so.
+	"unheard": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.TotalActiveUsers, sc.NewUsersPerMinute = 300, 1500
+		cut := sim.Cut{At: 40 * time.Second, For: span(rng, 15*time.Second, 40*time.Second), Site: "middle"}
+		sc.Arrivals = []sim.Flow{{To: 3 * time.Minute, PerMinute: 300, ToPerMinute: 300}, {From: 45 * time.Second, To: 50 * time.Second, Visitors: 600, Site: "near"},
+			{From: 48 * time.Second, To: 70 * time.Second, Visitors: 200, Site: "middle"}}
+		sc.Sites[2].Nodes = 4
+		sc.Visitors.Streams, sc.Visitors.LostCookies, sc.Visitors.Think.Mean = 0, 0.5, time.Second
+		sc.Faults.Cuts = []sim.Cut{cut}
+	},
 	// A site is new to its coordinator, which ends before it has stored what it granted; the site is
 	// cut off then.
 	"young": func(sc *sim.Scenario, rng *rand.Rand) {

@@ -40,9 +40,9 @@ func (c *Coordinator) overlooks(now anteroom.Time) bool {
 
 func (c *Coordinator) refigure(now anteroom.Time) {
 	c.countRates()
-	hot := c.permits()
-	if !c.closed() {
-		hot += int64(c.idle) // being recalled from sites that need them no more
+	hot := int64(0)
+	if !closed(&c.settings) { // a disk that stalls may go on at any moment: a check-in meanwhile waits for that
+		hot = c.ledger.Permits() + int64(c.idle) // being recalled from sites that need them no more
 	}
 	if c.throttle.on() {
 		hot = min(hot, int64(c.pace))

@@ -280,8 +280,8 @@
 // own. A room with one site reopens when a hundredth of the smaller limit is free, for
 // nobody can race; with several, at a hundredth of the seats and at least two per site. A
 // visitor whose stream broke is away at once and not only after the grace. Figures say when
-// permits are left that nobody here could take ([Figures].Hot), so that any check-in then
-// asks. A rate slot is held a quarter of a second longer than a minute, as a
+// permits are left that nobody here could take ([Figures].Hot), also while nothing can be recorded,
+// so that any check-in then asks and is held for a moment ([HoldSoon]). A rate slot is held a quarter of a second longer than a minute, as a
 // seat is, because the origin sees admissions when they arrive there and not when they were
 // decided. A door reports touches with every batch, not once a second, for the last request of
 // a session counts. With the random method every check-in asks, for anybody may have won. A

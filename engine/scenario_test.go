@@ -29,6 +29,7 @@ import (
 //	shuffle SPAN                    everybody in line gets a place by a seed
 //	origin down|ok|errors=N|p95=D   what the gateway sees of the origin from now on, each second, of 100 requests
 //	report NAME …                   edges tell that they have let in visitors with their tickets
+//	journal stalls|works            nothing can be recorded, so nobody is admitted / until it can
 //	revoke NAME                     the origin ends the session
 //	revoked                         the revoked sessions whose passes may be valid, the newest first
 //	replay NAME                     a request with the first ticket the visitor ever had
@@ -155,6 +156,11 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		sh := w.room.Shuffle(w.now, anteroom.ID{1}, []byte("secret"), span)
 		fmt.Fprintf(&out, "%d tickets\n", len(sh.IDs))
 		w.collect()
+	case "journal":
+		w.room.Hold(w.now, names[0] == "stalls")
+		w.store()
+		w.collect()
+		out.WriteString("ok\n")
 	case "origin":
 		w.origin = OriginFacts{Known: true, Requests: 100, Down: len(names) > 0 && names[0] == "down"}
 		if n, err := strconv.Atoi(flags["errors"]); err == nil {

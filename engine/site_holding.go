@@ -71,16 +71,23 @@ func (s *Site) soon(now, key anteroom.Time, lane uint8) bool {
 }
 
 // holdsOn reports whether a held request waits for a turn that is due within HoldSoon: of somebody who was called,
-// or of a newcomer in line, who has not seen the page yet.
+// of a newcomer in line, who has not seen the page yet, or of whoever checks in while slots are free for them.
 func (s *Site) holdsOn(now anteroom.Time, h heldVisit) bool {
 	if h.asking || h.borrow || now >= h.began.Add(HoldSoon) {
 		return false
 	}
 	slot := s.here.find(&h.ticket.ID)
-	if slot != 0 && s.offers[slot].ahead {
+	switch {
+	case slot == 0:
+		return false
+	case s.offers[slot].ahead:
 		return true
+	case h.visit.NoHold:
+		return false
+	case s.here.at(slot).flags&hereShown == 0:
+		return s.soon(now, h.ticket.Arrival, h.ticket.Lane)
 	}
-	return !h.visit.NoHold && slot != 0 && s.here.at(slot).flags&hereShown == 0 && s.soon(now, h.ticket.Arrival, h.ticket.Lane)
+	return s.figures.Of(h.ticket.Lane).Hot > 0
 }
 
 // endHolds shows the page to requests that have been held long enough.

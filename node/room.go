@@ -575,10 +575,10 @@ func (r *Room) tick(wall time.Time, places bool) {
 	if r.released {
 		return
 	}
+	now := r.follow() // first, as it finds out whether admissions are held
 	if r.schedule.follow(wall) {
 		r.apply()
 	}
-	now := r.follow()
 	if r.machine == nil {
 		r.active.Store(false)
 		return

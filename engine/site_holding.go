@@ -87,7 +87,7 @@ func (s *Site) holdsOn(now anteroom.Time, h heldVisit) bool {
 	case s.here.at(slot).flags&hereShown == 0:
 		return s.soon(now, h.ticket.Arrival, h.ticket.Lane)
 	}
-	return s.figures.Of(h.ticket.Lane).Hot > 0
+	return s.figures.Of(h.ticket.Lane).Hot > 0 && now.Sub(h.ticket.Arrival) < settling
 }
 
 // endHolds shows the page to requests that have been held long enough.

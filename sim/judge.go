@@ -64,6 +64,7 @@ type judge struct {
 	flow       calm
 	changed    anteroom.Time                   // the last change of roles
 	opened     anteroom.Time                   // when settings last let in more than was told
+	shutAt     anteroom.Time                   // since when nobody new is to be let in; 0: not
 	restored   anteroom.Time                   // when a site last began from its journal
 	turns      map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
 	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
@@ -181,6 +182,11 @@ func (j *judge) limits(s anteroom.Settings) {
 	if j.set = s; before.SessionDuration != 0 && opens(before, s) {
 		j.opened = j.w.now
 	}
+	if !shut(s) {
+		j.shutAt = 0
+	} else if j.shutAt == 0 {
+		j.shutAt = j.w.now
+	}
 	if s.SessionDuration < before.SessionDuration {
 		j.sooner()
 	}
@@ -191,11 +197,13 @@ func (j *judge) limits(s anteroom.Settings) {
 	j.level()
 }
 
+// shut says that settings let in nobody new.
+func shut(s anteroom.Settings) bool {
+	return s.QueueAll || s.Prequeueing || s.QueueingMethod == anteroom.Reject || min(s.TotalActiveUsers, s.NewUsersPerMinute) == 0
+}
+
 // opens says that settings let in more than those who wait have been told to expect.
 func opens(before, after anteroom.Settings) bool {
-	shut := func(s anteroom.Settings) bool {
-		return s.QueueAll || s.Prequeueing || s.QueueingMethod == anteroom.Reject || min(s.TotalActiveUsers, s.NewUsersPerMinute) == 0
-	}
 	return !shut(after) && (shut(before) || 10*after.TotalActiveUsers > 11*before.TotalActiveUsers || 10*after.NewUsersPerMinute > 11*before.NewUsersPerMinute)
 }
 

@@ -93,6 +93,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
+	j.look(checkCap, j.shutAt == 0 || w.now.Sub(j.shutAt) < shuts, func() string {
+		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
+	})
 	if p.marks&released == 0 {
 		j.release(who)
 	}
@@ -124,6 +127,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		n.OverMinute = max(n.OverMinute, float64(j.inMinute)/float64(j.rate)-1)
 	}
 }
+
+// shuts is how long an answer may be under way that was given before the room was shut.
+const shuts = 4 * time.Second
 
 func (j *judge) capHolds() {
 	n := &j.numbers
@@ -199,6 +205,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 			p.marks |= sentBack
 		}
 	}
+	j.keepsPlace(who, q, d)
 	switch d.Reason {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
 		p.marks |= anew
@@ -255,6 +262,31 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	j.waitingNow++
 	j.numbers.PeakWaiting = max(j.numbers.PeakWaiting, j.waitingNow)
 	j.hears(p, d)
+}
+
+// keepsPlace holds an answer to what the cookie of a visitor who waits says: the place is kept until the moment that was told, and
+// nobody is ever further back.
+func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
+	w, t := j.w, &q.visit.Ticket
+	if q.visit.Fresh || t.Accepted() || t.ID.IsZero() {
+		return
+	}
+	if d.Ticket.ID == t.ID && t.Told != 0 && d.AheadKnown && d.Ticket.Lane == t.Lane {
+		j.look(checkBooks, d.Ahead < int(t.Told), func() string {
+			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
+		})
+	}
+	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && w.people[who].marks&undated == 0 {
+		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
+			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))
+		})
+	}
+	if now, known := w.system.roomTime(q.node); known && d.Reason == anteroom.ReasonPlaceLost {
+		kept := t.Next.Add(j.set.PlaceHold)
+		j.look(checkBooks, now >= kept, func() string {
+			return fmt.Sprintf("visitor %d has lost the place, which was to be kept for another %v", who, kept.Sub(now))
+		})
+	}
 }
 
 // outage excuses a node that sends a session back: it has been out of touch with its site for more

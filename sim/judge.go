@@ -32,6 +32,7 @@ type judge struct {
 	charged  anteroom.Time   // until then what a lost memory held may be charged
 	active   int
 	bySite   []int32
+	byLane   [256]int // of active, by lane
 	recent   ring
 	minute   int64 // calendar minute of inMinute
 	inMinute int
@@ -67,7 +68,8 @@ type judge struct {
 	shutAt     anteroom.Time                   // since when nobody new is to be let in; 0: not
 	restored   anteroom.Time                   // when a site last began from its journal
 	turns      map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
-	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
+	given      map[int32]anteroom.Time         // turns that have not been taken, likewise
+	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told, or taken
 	backs      map[int32]anteroom.Time         // visitors who come back first, since when they wait
 	owed, over []float64                       // turns that each lane is behind its share, and before it
 	proved     map[int32]anteroom.Time         // with lanes: when a visitor has come back for the first time
@@ -86,6 +88,7 @@ type session struct {
 	from anteroom.Time
 	site int16
 	node int32 // that let it in
+	lane uint8
 
 	accepted anteroom.Time // as the cookie says
 }
@@ -152,7 +155,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}
@@ -309,6 +312,7 @@ func (j *judge) lapse(e event) {
 	j.free = append(j.free, e.who)
 	j.active--
 	j.bySite[s.site]--
+	j.byLane[s.lane]--
 	j.w.edges.hold(s.id, e.at)
 	if !j.loose() {
 		j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.seats()))

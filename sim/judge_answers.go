@@ -63,7 +63,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.resume(id, was.site, q.node, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
+			j.resume(id, was.site, q.node, &d.Ticket, w.now) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -93,19 +93,21 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
-	j.look(checkCap, j.shutAt == 0 || w.now.Sub(j.shutAt) < shuts, func() string {
+	j.look(checkCap, j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
 		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
 	})
 	if p.marks&released == 0 {
 		j.release(who)
 	}
+	j.takes(who)
 	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	j.taken()
 	last := w.now
 	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
 		last = last.Add(j.set.SeatDuration() - j.set.SessionDuration - t.AcceptedAt.Sub(t.LastCheckIn))
 	}
-	j.open(id, site, q.node, d.Ticket.AcceptedAt, last)
+	j.open(id, site, q.node, &d.Ticket, last)
+	j.reserves(d.Ticket.Lane)
 	j.recent.push(w.now)
 	j.admitted++
 	if m := int64(w.now) / 60e6; m != j.minute {
@@ -129,7 +131,12 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 }
 
 // shuts is how long an answer may be under way that was given before the room was shut.
-const shuts = 4 * time.Second
+func (j *judge) shuts() time.Duration {
+	if j.flows() {
+		return time.Second
+	}
+	return 15 * time.Second // a journal stalls, or a process that is stopped has the message
+}
 
 func (j *judge) capHolds() {
 	n := &j.numbers
@@ -150,12 +157,12 @@ func (j *judge) capHolds() {
 }
 
 // resume has a session go on that was over.
-func (j *judge) resume(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
+func (j *judge) resume(id anteroom.ID, site int16, node int32, t *anteroom.Ticket, last anteroom.Time) {
 	j.w.edges.resume(id)
-	j.open(id, site, node, accepted, last)
+	j.open(id, site, node, t, last)
 }
 
-func (j *judge) open(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
+func (j *judge) open(id anteroom.ID, site int16, node int32, t *anteroom.Ticket, last anteroom.Time) {
 	var i int32
 	if n := len(j.free); n > 0 {
 		i, j.free = j.free[n-1], j.free[:n-1]
@@ -163,11 +170,12 @@ func (j *judge) open(id anteroom.ID, site int16, node int32, accepted, last ante
 		j.book = append(j.book, session{})
 		i = int32(len(j.book) - 1)
 	}
-	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, node: node, accepted: accepted}
+	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, node: node, lane: t.Lane, accepted: t.AcceptedAt}
 	j.sessions[id] = i
 	j.watch(event{at: j.ends(&j.book[i]), who: i})
 	j.active++
 	j.bySite[site]++
+	j.byLane[t.Lane]++
 }
 
 // turnedAway holds a page or a refusal against the promises.

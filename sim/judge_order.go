@@ -86,6 +86,7 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 			j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "turn"), "v", int64(who)))
 			p := &j.w.people[who]
 			p.marks |= released
+			j.given[who] = j.w.now
 			if p.stream != 0 && j.w.now.Sub(p.stream) > time.Second {
 				j.turns[who] = j.w.now
 			}
@@ -118,18 +119,32 @@ func (j *judge) tells(who int32) {
 		return
 	}
 	delete(j.turns, who)
-	first, ok := j.told[given]
-	if !ok {
-		if len(j.told) >= 1000 {
-			clear(j.told)
-		}
-		j.told[given], first = j.w.now, j.w.now
-	}
+	first := j.takesEffect(given)
 	p := &j.w.people[who]
 	if late := j.w.now.Sub(first); !j.disturbs && j.flows() && p.stream < given && p.habits&^streams == 0 && late < time.Second {
 		j.look(checkOrder, late <= atOnce, func() string {
 			return fmt.Sprintf("visitor %d hears of a turn %v after another visitor whose turn was given at the same moment, %v", who, late, j.w.since(given))
 		})
+	}
+}
+
+// takesEffect is when the first of the turns of a moment was told, or taken: now, if none has been.
+func (j *judge) takesEffect(given anteroom.Time) anteroom.Time {
+	if first, ok := j.told[given]; ok {
+		return first
+	}
+	if len(j.told) >= 1000 {
+		clear(j.told)
+	}
+	j.told[given] = j.w.now
+	return j.w.now
+}
+
+// takes notes that a visitor comes in by a turn.
+func (j *judge) takes(who int32) {
+	if given, ok := j.given[who]; ok {
+		delete(j.given, who)
+		j.takesEffect(given)
 	}
 }
 
@@ -153,6 +168,7 @@ func (j *judge) unrelease(id anteroom.ID) {
 	j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "missed"), "v", int64(who)))
 	p.marks &^= released
 	delete(j.turns, who)
+	delete(j.given, who)
 	if p.state == waiting && p.marks&inLine != 0 {
 		j.inTouch(who, true)
 	}

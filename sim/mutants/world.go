@@ -106,20 +106,24 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
 	},
 	// The room is shut again and again, by its limits or by hand, and opened when many wait who hold no stream.
-	"opens": func(sc *sim.Scenario, rng *rand.Rand) {
-		sc.Visitors.Streams = 0.3
-		for at := 40 * time.Second; at < 3*time.Minute; at += 70 * time.Second {
-			shut := sc.Settings
-			switch rng.IntN(3) {
-			case 0:
-				shut.QueueAll = true
-			case 1:
-				shut.Prequeueing = true
-			default:
-				shut.TotalActiveUsers, shut.NewUsersPerMinute = 0, 0
-			}
-			sc.Changes = append(sc.Changes, sim.Change{At: at, Settings: shut}, sim.Change{At: at + span(rng, 10*time.Second, 50*time.Second), Settings: sc.Settings})
+	"opens": opens,
+	// The same, with turns that take effect a quarter of a second after they are given: many hold a stream, and some check in meanwhile.
+	"opens-far": func(sc *sim.Scenario, rng *rand.Rand) {
+		opens(sc, rng)
+		sc.Sites[1].Delay, sc.Visitors.Streams = 220*time.Millisecond, 0.6
+	},
+	// It is shut for longer than anything is under way, while data centers are cut off from the coordinator.
+	"opens-cut": func(sc *sim.Scenario, rng *rand.Rand) {
+		if rng.IntN(2) == 0 { // and nobody waits before
+			sc.TotalActiveUsers, sc.NewUsersPerMinute = 300, 1500
 		}
+		opens(sc, rng)
+		for i := range sc.Changes {
+			if i%2 == 1 {
+				sc.Changes[i].At = sc.Changes[i-1].At + span(rng, 30*time.Second, 50*time.Second)
+			}
+		}
+		cutSites(sc, rng)
 	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
@@ -182,13 +186,7 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		})
 	},
 	// Data centers are cut off from the coordinator.
-	"sites-cut": func(sc *sim.Scenario, rng *rand.Rand) {
-		sc.Faults.Cuts = every(30*time.Second, rng, func(at time.Duration) sim.Cut {
-			c := sim.Cut{At: at, For: span(rng, 3*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
-			c.Up, c.Down = rng.IntN(3) == 0, rng.IntN(3) == 0
-			return c
-		})
-	},
+	"sites-cut": cutSites,
 	// Nobody waits when a data center is cut off. Then many come everywhere: it lets in its own, who are far back in line
 	// when the cut is over, and many of them have lost the cookie that said so.
 	"unheard": func(sc *sim.Scenario, rng *rand.Rand) {
@@ -209,6 +207,31 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		f.Cuts = []sim.Cut{{At: f.Deaths[0].At - 100*time.Millisecond, For: time.Minute, Site: "far"}}
 		sc.Arrivals = []sim.Flow{{To: 3 * time.Second, Visitors: 40, Site: "far"}, {From: 2 * time.Second, To: 30 * time.Second, Visitors: 60}}
 	},
+}
+
+// opens shuts the room now and then and opens it again.
+func opens(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Visitors.Streams = 0.3
+	for at := 40 * time.Second; at < 3*time.Minute; at += 70 * time.Second {
+		shut := sc.Settings
+		switch rng.IntN(3) {
+		case 0:
+			shut.QueueAll = true
+		case 1:
+			shut.Prequeueing = true
+		default:
+			shut.TotalActiveUsers, shut.NewUsersPerMinute = 0, 0
+		}
+		sc.Changes = append(sc.Changes, sim.Change{At: at, Settings: shut}, sim.Change{At: at + span(rng, 10*time.Second, 50*time.Second), Settings: sc.Settings})
+	}
+}
+
+func cutSites(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Faults.Cuts = every(30*time.Second, rng, func(at time.Duration) sim.Cut {
+		c := sim.Cut{At: at, For: span(rng, 3*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
+		c.Up, c.Down = rng.IntN(3) == 0, rng.IntN(3) == 0
+		return c
+	})
 }
 
 func span(rng *rand.Rand, a, b time.Duration) time.Duration {

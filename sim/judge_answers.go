@@ -96,6 +96,12 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	j.look(checkCap, j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
 		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
 	})
+	if o := w.origin; o != nil && j.set.Protect && j.flows() {
+		what, since := o.now()
+		j.look(checkCap, what != "dead" || w.now.Sub(since) < notices, func() string {
+			return fmt.Sprintf("visitor %d is let in, and the origin has been dead for %v", who, w.now.Sub(since))
+		})
+	}
 	if p.marks&released == 0 {
 		j.release(who)
 	}
@@ -129,6 +135,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		n.OverMinute = max(n.OverMinute, float64(j.inMinute)/float64(j.rate)-1)
 	}
 }
+
+// notices is how long a room takes to notice that its origin is dead: until enough requests have failed at each site.
+const notices = 5 * time.Second
 
 // shuts is how long an answer may be under way that was given before the room was shut.
 func (j *judge) shuts() time.Duration {
@@ -244,7 +253,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		}
 		if p.marks&interrupted != 0 {
 			w.origin.comesAgain(who)
-			if j.credits(who, q, d) {
+			if j.credits(who, q, d) && !j.strangers[d.Ticket.ID] { // else it is called, while its request was held
 				j.backs[who] = w.now
 			}
 		}

@@ -91,6 +91,8 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 				j.turns[who] = j.w.now
 			}
 			j.inTouch(who, false)
+		} else if j.w.origin != nil {
+			j.strangers[id] = true
 		}
 	}
 	for _, id := range ids {
@@ -162,6 +164,7 @@ func (j *judge) release(who int32) {
 func (j *judge) unrelease(id anteroom.ID) {
 	who, ok := j.w.byID[id]
 	if !ok {
+		delete(j.strangers, id)
 		return
 	}
 	p := &j.w.people[who]

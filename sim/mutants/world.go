@@ -185,6 +185,25 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return sim.Cut{At: at, For: span(rng, 3*time.Second, 50*time.Second), What: "node", Site: siteOf(sc, rng)}
 		})
 	},
+	// Nodes are stopped for so long that sessions end meanwhile, and go on with what has come for them.
+	"nodes-stopped": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Think.Mean = 2 * time.Second
+		for at := 30 * time.Second; at < 3*time.Minute; at += span(rng, 5*time.Second, 15*time.Second) {
+			sc.Faults.Pauses = append(sc.Faults.Pauses, sim.Pause{At: at, For: span(rng, 2*time.Second, 40*time.Second), What: "node", Site: siteOf(sc, rng)})
+		}
+	},
+	// The rate binds, answers come late because nodes are cut off for some seconds, and sites change hands soon after.
+	"late": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.TotalActiveUsers, sc.NewUsersPerMinute = 400, 120
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 200, 200
+		sc.Visitors.Streams, sc.Visitors.LostCookies = 0.3, 0.1
+		for at := 20 * time.Second; at < 3*time.Minute; at += span(rng, 4*time.Second, 12*time.Second) {
+			sc.Faults.Cuts = append(sc.Faults.Cuts, sim.Cut{At: at, For: span(rng, time.Second, 4*time.Second), What: "node", Site: siteOf(sc, rng)})
+		}
+		for at := 40 * time.Second; at < 3*time.Minute; at += span(rng, 10*time.Second, 20*time.Second) {
+			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: at, For: time.Second, Site: siteOf(sc, rng)})
+		}
+	},
 	// Data centers are cut off from the coordinator.
 	"sites-cut": cutSites,
 	// Nobody waits when a data center is cut off. Then many come everywhere: it lets in its own, who are far back in line

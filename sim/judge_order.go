@@ -142,10 +142,10 @@ func (j *judge) takesEffect(given anteroom.Time) anteroom.Time {
 	return j.w.now
 }
 
-// takes notes that a visitor comes in by a turn.
+// takes notes that a visitor without odd habits comes in by a turn.
 func (j *judge) takes(who int32) {
-	if given, ok := j.given[who]; ok {
-		delete(j.given, who)
+	given, ok := j.given[who]
+	if delete(j.given, who); ok && j.w.people[who].habits&^streams == 0 {
 		j.takesEffect(given)
 	}
 }
@@ -222,7 +222,7 @@ func (j *judge) overtakes(who int32) {
 func (w *world) present(p *person) bool {
 	switch {
 	case p.state == coming:
-		return p.pending > 0 && p.requests == 1
+		return p.pending > 0 && p.requests == 1 && w.now.Sub(w.judge.began[p.site]) > time.Second
 	case p.stream != 0:
 		return w.now.Sub(p.stream) > time.Second
 	}

@@ -93,17 +93,14 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		})
 	},
 	// The origin of a busy room dies for a while, and visitors whom it has failed come again later.
-	"outage": func(sc *sim.Scenario, rng *rand.Rand) {
-		sc.Sites = []sim.Site{{Name: "near", Share: 2, Nodes: 2, Delay: 2 * time.Millisecond}, {Name: "far", Share: 1, Nodes: 1, Delay: 30 * time.Millisecond}}
-		sc.TotalActiveUsers, sc.NewUsersPerMinute, sc.SessionDuration = 500, 400, 30*time.Second
-		sc.Protect, sc.ProtectReturn = true, 10*time.Minute
-		if rng.IntN(2) == 0 {
-			sc.QueueingMethod = anteroom.Random
+	"outage": outage,
+	// The same, and each site changes hands while they are away.
+	"outage-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		outage(sc, rng)
+		for _, site := range sc.Sites {
+			end := sc.Origin.Faults[0].At + sc.Origin.Faults[0].For
+			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: end + span(rng, 0, 20*time.Second), Site: site.Name, Orderly: true})
 		}
-		sc.Arrivals = []sim.Flow{{To: 5 * time.Minute, PerMinute: 300, ToPerMinute: 300}, {From: time.Minute, To: 2 * time.Minute, Visitors: 600}}
-		sc.Visitors.Browsing.Mean, sc.Visitors.Streams, sc.Visitors.Returns = time.Minute, 0.9, 0.4
-		sc.Origin = sim.Origin{PerSecond: 120, Latency: 50 * time.Millisecond,
-			Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
 	},
 	// The room is shut again and again, by its limits or by hand, and opened when many wait who hold no stream.
 	"opens": opens,
@@ -226,6 +223,20 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		f.Cuts = []sim.Cut{{At: f.Deaths[0].At - 100*time.Millisecond, For: time.Minute, Site: "far"}}
 		sc.Arrivals = []sim.Flow{{To: 3 * time.Second, Visitors: 40, Site: "far"}, {From: 2 * time.Second, To: 30 * time.Second, Visitors: 60}}
 	},
+}
+
+// outage has the origin die for a while.
+func outage(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Sites = []sim.Site{{Name: "near", Share: 2, Nodes: 2, Delay: 2 * time.Millisecond}, {Name: "far", Share: 1, Nodes: 1, Delay: 30 * time.Millisecond}}
+	sc.TotalActiveUsers, sc.NewUsersPerMinute, sc.SessionDuration = 500, 400, 30*time.Second
+	sc.Protect, sc.ProtectReturn = true, 10*time.Minute
+	if rng.IntN(2) == 0 {
+		sc.QueueingMethod = anteroom.Random
+	}
+	sc.Arrivals = []sim.Flow{{To: 5 * time.Minute, PerMinute: 300, ToPerMinute: 300}, {From: time.Minute, To: 2 * time.Minute, Visitors: 600}}
+	sc.Visitors.Browsing.Mean, sc.Visitors.Streams, sc.Visitors.Returns = time.Minute, 0.9, 0.4
+	sc.Origin = sim.Origin{PerSecond: 120, Latency: 50 * time.Millisecond,
+		Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
 }
 
 // opens shuts the room now and then and opens it again.

@@ -120,7 +120,7 @@ const (
 
 // checks names the checks and says what each holds a run to.
 var checks = []struct{ Name, Means string }{
-	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new while everybody is held, a limit is 0, or the origin has been dead for five seconds"},
+	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new during queue_all, a prequeue or reject, while a limit is 0, or when the origin has been dead for five seconds"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
 	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment"},
 	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, and never gets worse; at the end every unit is back"},

@@ -213,7 +213,9 @@ func (s *Site) configure(now anteroom.Time, st anteroom.Settings) {
 	}
 }
 
-func (s *Site) closed() bool { return closed(&s.settings) }
+// closed says that nobody has a turn. Where a limit is 0, what was granted before is not for anybody either: it may be long until a site
+// that is cut off can give it back.
+func (s *Site) closed() bool { return shut(&s.settings) }
 
 // reset forgets the places that a reset of the line has made void. Requests that are held for
 // one go on as those of new visitors.
@@ -287,7 +289,7 @@ func (s *Site) Sound() bool { return s.sound }
 
 // permits is what may be spent here without asking.
 func (s *Site) permits() int64 {
-	if !s.synced || !s.sound {
+	if !s.synced || !s.sound || s.settings.TotalActiveUsers == 0 || s.settings.NewUsersPerMinute == 0 {
 		return 0
 	}
 	return s.balance.Permits()

@@ -124,6 +124,29 @@ func TestCutSiteKeepsTheOrderOfAll(t *testing.T) {
 	}
 }
 
+// A limit of 0 admits nobody, also by what a cut site has been granted before: it cannot give that back.
+func TestCutSiteWhoseLimitIsZero(t *testing.T) {
+	s := anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 600}
+	for name, shut := range map[string]anteroom.Settings{"seats": {NewUsersPerMinute: 600}, "rate": {TotalActiveUsers: 100}} {
+		x, now, tickets := cutSite(t, Open, s, &Figures{Step: baseStep}, midnight, midnight)
+		if n := called(x, tickets); n != len(tickets) {
+			t.Fatalf("%s: %d of %d are called before", name, n, len(tickets))
+		}
+		x.Configure(now, shut)
+		x.Tick(now)
+		if n := called(x, tickets); n != 0 {
+			t.Errorf("%s: %d have a turn still", name, n)
+		}
+		for i := range tickets {
+			x.Visit(now, anteroom.Visit{Ticket: tickets[i], Leave: true})
+		}
+		id := anteroom.ID{1}
+		if d, held := x.Visit(now, anteroom.Visit{Fresh: true, NewID: id, NoHold: true, Ticket: anteroom.Ticket{ID: id}}); held != 0 || d.Verdict != anteroom.Wait {
+			t.Errorf("%s: a newcomer, and nobody waits: %v", name, d.Verdict)
+		}
+	}
+}
+
 // A cut site draws uniformly among its own, repeatably, and who is away keeps the win.
 func TestCutSiteDraws(t *testing.T) {
 	s := anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 600, QueueingMethod: anteroom.Random}

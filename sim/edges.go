@@ -287,7 +287,7 @@ func (j *judge) passed(who int32) {
 			j.look(checkCap, len(w.sc.Changes) > 0, func() string { return "an edge lets in a visitor whose seat has been free" })
 			last = w.edges.valid[id].Add(-j.set.SessionDuration)
 		}
-		j.resume(id, was.site, w.people[who].node, w.people[who].ticket.AcceptedAt, last)
+		j.resume(id, was.site, w.people[who].node, &w.people[who].ticket, last)
 	}
 	j.capHolds()
 	j.level()

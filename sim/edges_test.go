@@ -60,7 +60,7 @@ func TestSlotsAreFreeAfterTheirPasses(t *testing.T) {
 	}
 	enters := func(id byte) {
 		j.taken()
-		j.open(anteroom.ID{id}, 0, 0, w.now, w.now)
+		j.open(anteroom.ID{id}, 0, 0, &anteroom.Ticket{AcceptedAt: w.now}, w.now)
 		j.level()
 	}
 	free := func(want ...time.Duration) {
@@ -82,7 +82,7 @@ func TestSlotsAreFreeAfterTheirPasses(t *testing.T) {
 	enters(3)
 	at(over - time.Second)
 	free()
-	j.resume(anteroom.ID{2}, 0, 0, epoch, w.now)
+	j.resume(anteroom.ID{2}, 0, 0, &anteroom.Ticket{AcceptedAt: epoch}, w.now)
 	j.level()
 	at(over + 10*time.Second)
 	free(10*time.Second, 6*time.Second)

@@ -29,9 +29,11 @@ type judge struct {
 	watched  uint64    // events of expiry ever
 	used     map[anteroom.ID]past
 	forgot   []anteroom.Time // by site: when it lost its memory last
+	began    []anteroom.Time // by site: when its process took the role, other than the first
 	charged  anteroom.Time   // until then what a lost memory held may be charged
 	active   int
 	bySite   []int32
+	byLane   [256]int // of active, by lane
 	recent   ring
 	minute   int64 // calendar minute of inMinute
 	inMinute int
@@ -64,9 +66,12 @@ type judge struct {
 	flow       calm
 	changed    anteroom.Time                   // the last change of roles
 	opened     anteroom.Time                   // when settings last let in more than was told
+	shutAt     anteroom.Time                   // since when nobody new is to be let in; 0: not
 	restored   anteroom.Time                   // when a site last began from its journal
 	turns      map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
-	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
+	given      map[int32]anteroom.Time         // turns that have not been taken, likewise
+	strangers  map[anteroom.ID]bool            // tickets with a turn whose visitors have not been told them yet
+	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told, or taken
 	backs      map[int32]anteroom.Time         // visitors who come back first, since when they wait
 	owed, over []float64                       // turns that each lane is behind its share, and before it
 	proved     map[int32]anteroom.Time         // with lanes: when a visitor has come back for the first time
@@ -85,6 +90,7 @@ type session struct {
 	from anteroom.Time
 	site int16
 	node int32 // that let it in
+	lane uint8
 
 	accepted anteroom.Time // as the cookie says
 }
@@ -114,10 +120,10 @@ const (
 
 // checks names the checks and says what each holds a run to.
 var checks = []struct{ Name, Means string }{
-	{"cap", "never more active sessions than total_active_users"},
+	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new during queue_all, a prequeue or reject, while a limit is 0, or when all nodes of a site have found no origin that answers for two seconds"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
 	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment"},
-	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; at the end every unit is back"},
+	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, and never gets worse; at the end every unit is back"},
 	{"once", "one ticket has one session, however many clients use it and however often"},
 	{"stay", "a request within a session never gets the waiting page"},
 	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take; a slot is not free while a pass may still be used for it"},
@@ -150,8 +156,8 @@ type group struct {
 
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
-		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}
@@ -181,6 +187,11 @@ func (j *judge) limits(s anteroom.Settings) {
 	if j.set = s; before.SessionDuration != 0 && opens(before, s) {
 		j.opened = j.w.now
 	}
+	if !shut(s) {
+		j.shutAt = 0
+	} else if j.shutAt == 0 {
+		j.shutAt = j.w.now
+	}
 	if s.SessionDuration < before.SessionDuration {
 		j.sooner()
 	}
@@ -191,11 +202,13 @@ func (j *judge) limits(s anteroom.Settings) {
 	j.level()
 }
 
+// shut says that settings let in nobody new.
+func shut(s anteroom.Settings) bool {
+	return s.QueueAll || s.Prequeueing || s.QueueingMethod == anteroom.Reject || min(s.TotalActiveUsers, s.NewUsersPerMinute) == 0
+}
+
 // opens says that settings let in more than those who wait have been told to expect.
 func opens(before, after anteroom.Settings) bool {
-	shut := func(s anteroom.Settings) bool {
-		return s.QueueAll || s.Prequeueing || s.QueueingMethod == anteroom.Reject || min(s.TotalActiveUsers, s.NewUsersPerMinute) == 0
-	}
 	return !shut(after) && (shut(before) || 10*after.TotalActiveUsers > 11*before.TotalActiveUsers || 10*after.NewUsersPerMinute > 11*before.NewUsersPerMinute)
 }
 
@@ -301,6 +314,7 @@ func (j *judge) lapse(e event) {
 	j.free = append(j.free, e.who)
 	j.active--
 	j.bySite[s.site]--
+	j.byLane[s.lane]--
 	j.w.edges.hold(s.id, e.at)
 	if !j.loose() {
 		j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.seats()))

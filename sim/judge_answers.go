@@ -63,7 +63,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.resume(id, was.site, q.node, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
+			j.resume(id, was.site, q.node, &d.Ticket, w.now) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -93,16 +93,27 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
+	j.look(checkCap, j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
+		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
+	})
+	if o := w.origin; o != nil && j.set.Protect && j.flows() {
+		since := o.gaveUp(site)
+		j.look(checkCap, since == 0 || w.now.Sub(since) < notices, func() string {
+			return fmt.Sprintf("visitor %d is let in, and no node has had an origin that answers for %v", who, w.now.Sub(since))
+		})
+	}
 	if p.marks&released == 0 {
 		j.release(who)
 	}
+	j.takes(who)
 	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	j.taken()
 	last := w.now
 	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
 		last = last.Add(j.set.SeatDuration() - j.set.SessionDuration - t.AcceptedAt.Sub(t.LastCheckIn))
 	}
-	j.open(id, site, q.node, d.Ticket.AcceptedAt, last)
+	j.open(id, site, q.node, &d.Ticket, last)
+	j.reserves(d.Ticket.Lane)
 	j.recent.push(w.now)
 	j.admitted++
 	if m := int64(w.now) / 60e6; m != j.minute {
@@ -125,6 +136,17 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 }
 
+// notices is how long visitors may be let in after all nodes of their site have found no origin that answers.
+const notices = 2 * time.Second
+
+// shuts is how long an answer may be under way that was given before the room was shut.
+func (j *judge) shuts() time.Duration {
+	if j.flows() {
+		return time.Second
+	}
+	return 15 * time.Second // a journal stalls, or a process that is stopped has the message
+}
+
 func (j *judge) capHolds() {
 	n := &j.numbers
 	n.PeakActive = max(n.PeakActive, j.active)
@@ -144,12 +166,12 @@ func (j *judge) capHolds() {
 }
 
 // resume has a session go on that was over.
-func (j *judge) resume(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
+func (j *judge) resume(id anteroom.ID, site int16, node int32, t *anteroom.Ticket, last anteroom.Time) {
 	j.w.edges.resume(id)
-	j.open(id, site, node, accepted, last)
+	j.open(id, site, node, t, last)
 }
 
-func (j *judge) open(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
+func (j *judge) open(id anteroom.ID, site int16, node int32, t *anteroom.Ticket, last anteroom.Time) {
 	var i int32
 	if n := len(j.free); n > 0 {
 		i, j.free = j.free[n-1], j.free[:n-1]
@@ -157,11 +179,12 @@ func (j *judge) open(id anteroom.ID, site int16, node int32, accepted, last ante
 		j.book = append(j.book, session{})
 		i = int32(len(j.book) - 1)
 	}
-	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, node: node, accepted: accepted}
+	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, node: node, lane: t.Lane, accepted: t.AcceptedAt}
 	j.sessions[id] = i
 	j.watch(event{at: j.ends(&j.book[i]), who: i})
 	j.active++
 	j.bySite[site]++
+	j.byLane[t.Lane]++
 }
 
 // turnedAway holds a page or a refusal against the promises.
@@ -199,6 +222,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 			p.marks |= sentBack
 		}
 	}
+	j.keepsPlace(who, q, d)
 	switch d.Reason {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
 		p.marks |= anew
@@ -229,7 +253,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		}
 		if p.marks&interrupted != 0 {
 			w.origin.comesAgain(who)
-			if j.credits(who, q, d) {
+			if j.credits(who, q, d) && !j.strangers[d.Ticket.ID] { // else it is called, while its request was held
 				j.backs[who] = w.now
 			}
 		}
@@ -255,6 +279,31 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	j.waitingNow++
 	j.numbers.PeakWaiting = max(j.numbers.PeakWaiting, j.waitingNow)
 	j.hears(p, d)
+}
+
+// keepsPlace holds an answer to what the cookie of a visitor who waits says: the place is kept until the moment that was told, and
+// nobody is ever further back.
+func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
+	w, t := j.w, &q.visit.Ticket
+	if q.visit.Fresh || t.Accepted() || t.ID.IsZero() {
+		return
+	}
+	if d.Ticket.ID == t.ID && t.Told != 0 && d.AheadKnown && d.Ticket.Lane == t.Lane {
+		j.look(checkBooks, d.Ahead < int(t.Told), func() string {
+			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
+		})
+	}
+	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && w.people[who].marks&undated == 0 {
+		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
+			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))
+		})
+	}
+	if now, known := w.system.roomTime(q.node); known && d.Reason == anteroom.ReasonPlaceLost {
+		kept := t.Next.Add(j.set.PlaceHold)
+		j.look(checkBooks, now >= kept, func() string {
+			return fmt.Sprintf("visitor %d has lost the place, which was to be kept for another %v", who, kept.Sub(now))
+		})
+	}
 }
 
 // outage excuses a node that sends a session back: it has been out of touch with its site for more

@@ -21,9 +21,11 @@ func (j *judge) credits(who int32, q *request, d *anteroom.Decision) bool {
 		was.site == j.w.nodes[q.node].site && j.w.now.Sub(j.w.origin.over) < set.ProtectReturn-time.Minute
 }
 
-// undisturbed says that nothing goes wrong in the world but with its origin.
+// undisturbed says that nothing goes wrong in the world but with its origin. Roles may change hands.
 func (j *judge) undisturbed() bool {
-	return len(j.w.sc.Changes) == 0 && reflect.ValueOf(j.w.sc.Faults).IsZero()
+	faults := j.w.sc.Faults
+	faults.Handovers = nil
+	return len(j.w.sc.Changes) == 0 && reflect.ValueOf(faults).IsZero()
 }
 
 // credited looks at an answer: only a ticket that had a session when the origin failed comes back first.

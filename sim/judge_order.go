@@ -86,10 +86,13 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 			j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "turn"), "v", int64(who)))
 			p := &j.w.people[who]
 			p.marks |= released
+			j.given[who] = j.w.now
 			if p.stream != 0 && j.w.now.Sub(p.stream) > time.Second {
 				j.turns[who] = j.w.now
 			}
 			j.inTouch(who, false)
+		} else if j.w.origin != nil {
+			j.strangers[id] = true
 		}
 	}
 	for _, id := range ids {
@@ -118,18 +121,32 @@ func (j *judge) tells(who int32) {
 		return
 	}
 	delete(j.turns, who)
-	first, ok := j.told[given]
-	if !ok {
-		if len(j.told) >= 1000 {
-			clear(j.told)
-		}
-		j.told[given], first = j.w.now, j.w.now
-	}
+	first := j.takesEffect(given)
 	p := &j.w.people[who]
 	if late := j.w.now.Sub(first); !j.disturbs && j.flows() && p.stream < given && p.habits&^streams == 0 && late < time.Second {
 		j.look(checkOrder, late <= atOnce, func() string {
 			return fmt.Sprintf("visitor %d hears of a turn %v after another visitor whose turn was given at the same moment, %v", who, late, j.w.since(given))
 		})
+	}
+}
+
+// takesEffect is when the first of the turns of a moment was told, or taken: now, if none has been.
+func (j *judge) takesEffect(given anteroom.Time) anteroom.Time {
+	if first, ok := j.told[given]; ok {
+		return first
+	}
+	if len(j.told) >= 1000 {
+		clear(j.told)
+	}
+	j.told[given] = j.w.now
+	return j.w.now
+}
+
+// takes notes that a visitor without odd habits comes in by a turn.
+func (j *judge) takes(who int32) {
+	given, ok := j.given[who]
+	if delete(j.given, who); ok && j.w.people[who].habits&^streams == 0 {
+		j.takesEffect(given)
 	}
 }
 
@@ -147,12 +164,14 @@ func (j *judge) release(who int32) {
 func (j *judge) unrelease(id anteroom.ID) {
 	who, ok := j.w.byID[id]
 	if !ok {
+		delete(j.strangers, id)
 		return
 	}
 	p := &j.w.people[who]
 	j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "missed"), "v", int64(who)))
 	p.marks &^= released
 	delete(j.turns, who)
+	delete(j.given, who)
 	if p.state == waiting && p.marks&inLine != 0 {
 		j.inTouch(who, true)
 	}
@@ -203,7 +222,7 @@ func (j *judge) overtakes(who int32) {
 func (w *world) present(p *person) bool {
 	switch {
 	case p.state == coming:
-		return p.pending > 0 && p.requests == 1
+		return p.pending > 0 && p.requests == 1 && w.now.Sub(w.judge.began[p.site]) > time.Second
 	case p.stream != 0:
 		return w.now.Sub(p.stream) > time.Second
 	}

@@ -205,3 +205,19 @@ func drawLanes(sc *Scenario, rng *rand.Rand) {
 		sc.Lanes = append(sc.Lanes, l)
 	}
 }
+
+// reserves looks at who is inside when somebody of a lane has come in: what is reserved for other lanes is theirs.
+func (j *judge) reserves(lane uint8) {
+	if len(j.owed) == 0 || lane == anteroom.LaneBack || j.loose() || !j.flows() || j.cap != j.set.TotalActiveUsers {
+		return
+	}
+	most := j.set.TotalActiveUsers
+	for _, l := range j.w.sc.Lanes {
+		if l.Priority != int(lane) {
+			most -= j.set.TotalActiveUsers * l.Reserved / 100
+		}
+	}
+	j.look(checkCap, j.byLane[lane] <= most, func() string {
+		return fmt.Sprintf("%d visitors of lane %d are active, and what is reserved for others leaves %d", j.byLane[lane], lane, most)
+	})
+}

@@ -87,6 +87,7 @@ type originSeen struct {
 	requests, failed uint32
 	took             []time.Duration
 	looked, probed   anteroom.Time
+	ejected          anteroom.Time // when inRow had become ejectAfter
 	facts            engine.OriginFacts
 }
 
@@ -142,7 +143,9 @@ func (o *origin) serve(node int32) (took time.Duration, ok bool) {
 		ok = took < o.Timeout && !(what == "failing" && o.other)
 		seen.took, o.took = append(seen.took, took), append(o.took, took)
 	} else {
-		seen.inRow++
+		if seen.inRow++; seen.inRow == ejectAfter {
+			seen.ejected = o.w.now
+		}
 		o.backlog = 0
 	}
 	if !ok {
@@ -182,6 +185,20 @@ func (o *origin) failedSince(since anteroom.Time) bool {
 		from := epoch.Add(f.At)
 		return f.What != "slow" && o.w.now >= from && since <= from.Add(f.For+2*engine.PaceEvery+inFlight)
 	})
+}
+
+// gaveUp is since when no node of a site has an origin that answers; 0: one has.
+func (o *origin) gaveUp(site int16) (since anteroom.Time) {
+	for i, n := range o.w.nodes {
+		if n.site != site {
+			continue
+		}
+		if o.nodes[i].inRow < ejectAfter {
+			return 0
+		}
+		since = max(since, o.nodes[i].ejected)
+	}
+	return since
 }
 
 // sees is what a node's gateway tells the room. Call it ten times a second.

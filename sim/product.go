@@ -227,7 +227,7 @@ func (x *product) startSite(i int) {
 // takeOver has another process take the role of a site.
 func (x *product) takeOver(i int) {
 	x.sites[i].term++
-	x.w.judge.restored = x.w.now
+	x.w.judge.restored, x.w.judge.began[i] = x.w.now, x.w.now
 	x.startSite(i)
 }
 

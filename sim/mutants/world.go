@@ -93,33 +93,34 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		})
 	},
 	// The origin of a busy room dies for a while, and visitors whom it has failed come again later.
-	"outage": func(sc *sim.Scenario, rng *rand.Rand) {
-		sc.Sites = []sim.Site{{Name: "near", Share: 2, Nodes: 2, Delay: 2 * time.Millisecond}, {Name: "far", Share: 1, Nodes: 1, Delay: 30 * time.Millisecond}}
-		sc.TotalActiveUsers, sc.NewUsersPerMinute, sc.SessionDuration = 500, 400, 30*time.Second
-		sc.Protect, sc.ProtectReturn = true, 10*time.Minute
-		if rng.IntN(2) == 0 {
-			sc.QueueingMethod = anteroom.Random
+	"outage": outage,
+	// The same, and each site changes hands while they are away.
+	"outage-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		outage(sc, rng)
+		for _, site := range sc.Sites {
+			end := sc.Origin.Faults[0].At + sc.Origin.Faults[0].For
+			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: end + span(rng, 0, 20*time.Second), Site: site.Name, Orderly: true})
 		}
-		sc.Arrivals = []sim.Flow{{To: 5 * time.Minute, PerMinute: 300, ToPerMinute: 300}, {From: time.Minute, To: 2 * time.Minute, Visitors: 600}}
-		sc.Visitors.Browsing.Mean, sc.Visitors.Streams, sc.Visitors.Returns = time.Minute, 0.9, 0.4
-		sc.Origin = sim.Origin{PerSecond: 120, Latency: 50 * time.Millisecond,
-			Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
 	},
 	// The room is shut again and again, by its limits or by hand, and opened when many wait who hold no stream.
-	"opens": func(sc *sim.Scenario, rng *rand.Rand) {
-		sc.Visitors.Streams = 0.3
-		for at := 40 * time.Second; at < 3*time.Minute; at += 70 * time.Second {
-			shut := sc.Settings
-			switch rng.IntN(3) {
-			case 0:
-				shut.QueueAll = true
-			case 1:
-				shut.Prequeueing = true
-			default:
-				shut.TotalActiveUsers, shut.NewUsersPerMinute = 0, 0
-			}
-			sc.Changes = append(sc.Changes, sim.Change{At: at, Settings: shut}, sim.Change{At: at + span(rng, 10*time.Second, 50*time.Second), Settings: sc.Settings})
+	"opens": opens,
+	// The same, with turns that take effect a quarter of a second after they are given: many hold a stream, and some check in meanwhile.
+	"opens-far": func(sc *sim.Scenario, rng *rand.Rand) {
+		opens(sc, rng)
+		sc.Sites[1].Delay, sc.Visitors.Streams = 220*time.Millisecond, 0.6
+	},
+	// It is shut for longer than anything is under way, while data centers are cut off from the coordinator.
+	"opens-cut": func(sc *sim.Scenario, rng *rand.Rand) {
+		if rng.IntN(2) == 0 { // and nobody waits before
+			sc.TotalActiveUsers, sc.NewUsersPerMinute = 300, 1500
 		}
+		opens(sc, rng)
+		for i := range sc.Changes {
+			if i%2 == 1 {
+				sc.Changes[i].At = sc.Changes[i-1].At + span(rng, 30*time.Second, 50*time.Second)
+			}
+		}
+		cutSites(sc, rng)
 	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
@@ -181,14 +182,27 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return sim.Cut{At: at, For: span(rng, 3*time.Second, 50*time.Second), What: "node", Site: siteOf(sc, rng)}
 		})
 	},
-	// Data centers are cut off from the coordinator.
-	"sites-cut": func(sc *sim.Scenario, rng *rand.Rand) {
-		sc.Faults.Cuts = every(30*time.Second, rng, func(at time.Duration) sim.Cut {
-			c := sim.Cut{At: at, For: span(rng, 3*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
-			c.Up, c.Down = rng.IntN(3) == 0, rng.IntN(3) == 0
-			return c
-		})
+	// Nodes are stopped for so long that sessions end meanwhile, and go on with what has come for them.
+	"nodes-stopped": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Think.Mean = 2 * time.Second
+		for at := 30 * time.Second; at < 3*time.Minute; at += span(rng, 5*time.Second, 15*time.Second) {
+			sc.Faults.Pauses = append(sc.Faults.Pauses, sim.Pause{At: at, For: span(rng, 2*time.Second, 40*time.Second), What: "node", Site: siteOf(sc, rng)})
+		}
 	},
+	// The rate binds, answers come late because nodes are cut off for some seconds, and sites change hands soon after.
+	"late": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.TotalActiveUsers, sc.NewUsersPerMinute = 400, 120
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 200, 200
+		sc.Visitors.Streams, sc.Visitors.LostCookies = 0.3, 0.1
+		for at := 20 * time.Second; at < 3*time.Minute; at += span(rng, 4*time.Second, 12*time.Second) {
+			sc.Faults.Cuts = append(sc.Faults.Cuts, sim.Cut{At: at, For: span(rng, time.Second, 4*time.Second), What: "node", Site: siteOf(sc, rng)})
+		}
+		for at := 40 * time.Second; at < 3*time.Minute; at += span(rng, 10*time.Second, 20*time.Second) {
+			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: at, For: time.Second, Site: siteOf(sc, rng)})
+		}
+	},
+	// Data centers are cut off from the coordinator.
+	"sites-cut": cutSites,
 	// Nobody waits when a data center is cut off. Then many come everywhere: it lets in its own, who are far back in line
 	// when the cut is over, and many of them have lost the cookie that said so.
 	"unheard": func(sc *sim.Scenario, rng *rand.Rand) {
@@ -209,6 +223,45 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		f.Cuts = []sim.Cut{{At: f.Deaths[0].At - 100*time.Millisecond, For: time.Minute, Site: "far"}}
 		sc.Arrivals = []sim.Flow{{To: 3 * time.Second, Visitors: 40, Site: "far"}, {From: 2 * time.Second, To: 30 * time.Second, Visitors: 60}}
 	},
+}
+
+// outage has the origin die for a while.
+func outage(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Sites = []sim.Site{{Name: "near", Share: 2, Nodes: 2, Delay: 2 * time.Millisecond}, {Name: "far", Share: 1, Nodes: 1, Delay: 30 * time.Millisecond}}
+	sc.TotalActiveUsers, sc.NewUsersPerMinute, sc.SessionDuration = 500, 400, 30*time.Second
+	sc.Protect, sc.ProtectReturn = true, 10*time.Minute
+	if rng.IntN(2) == 0 {
+		sc.QueueingMethod = anteroom.Random
+	}
+	sc.Arrivals = []sim.Flow{{To: 5 * time.Minute, PerMinute: 300, ToPerMinute: 300}, {From: time.Minute, To: 2 * time.Minute, Visitors: 600}}
+	sc.Visitors.Browsing.Mean, sc.Visitors.Streams, sc.Visitors.Returns = time.Minute, 0.9, 0.4
+	sc.Origin = sim.Origin{PerSecond: 120, Latency: 50 * time.Millisecond,
+		Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
+}
+
+// opens shuts the room now and then and opens it again.
+func opens(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Visitors.Streams = 0.3
+	for at := 40 * time.Second; at < 3*time.Minute; at += 70 * time.Second {
+		shut := sc.Settings
+		switch rng.IntN(3) {
+		case 0:
+			shut.QueueAll = true
+		case 1:
+			shut.Prequeueing = true
+		default:
+			shut.TotalActiveUsers, shut.NewUsersPerMinute = 0, 0
+		}
+		sc.Changes = append(sc.Changes, sim.Change{At: at, Settings: shut}, sim.Change{At: at + span(rng, 10*time.Second, 50*time.Second), Settings: sc.Settings})
+	}
+}
+
+func cutSites(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Faults.Cuts = every(30*time.Second, rng, func(at time.Duration) sim.Cut {
+		c := sim.Cut{At: at, For: span(rng, 3*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
+		c.Up, c.Down = rng.IntN(3) == 0, rng.IntN(3) == 0
+		return c
+	})
 }
 
 func span(rng *rand.Rand, a, b time.Duration) time.Duration {

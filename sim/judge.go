@@ -70,6 +70,7 @@ type judge struct {
 	restored   anteroom.Time                   // when a site last began from its journal
 	turns      map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
 	given      map[int32]anteroom.Time         // turns that have not been taken, likewise
+	undated    map[anteroom.ID]bool            // places by a clock that was yet to be set: they are moved along with it
 	strangers  map[anteroom.ID]bool            // tickets with a turn whose visitors have not been told them yet
 	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told, or taken
 	backs      map[int32]anteroom.Time         // visitors who come back first, since when they wait
@@ -157,7 +158,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}

@@ -285,6 +285,10 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 // nobody is ever further back.
 func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 	w, t := j.w, &q.visit.Ticket
+	now, known := w.system.roomTime(q.node)
+	if !known && (q.visit.Fresh || d.Ticket.ID != t.ID) {
+		j.undated[d.Ticket.ID] = true
+	}
 	if q.visit.Fresh || t.Accepted() || t.ID.IsZero() {
 		return
 	}
@@ -293,12 +297,12 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
 		})
 	}
-	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && w.people[who].marks&undated == 0 {
+	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && !j.undated[t.ID] {
 		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
 			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))
 		})
 	}
-	if now, known := w.system.roomTime(q.node); known && d.Reason == anteroom.ReasonPlaceLost {
+	if known && d.Reason == anteroom.ReasonPlaceLost {
 		kept := t.Next.Add(j.set.PlaceHold)
 		j.look(checkBooks, now >= kept, func() string {
 			return fmt.Sprintf("visitor %d has lost the place, which was to be kept for another %v", who, kept.Sub(now))

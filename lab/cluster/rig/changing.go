@@ -44,7 +44,8 @@ func changing() []Case {
 		})
 	}
 	slow := edge("cut-edge-slow", "an edge is cut off for a minute, in which everybody asks about once", time.Minute)
-	slow.Room.Session, slow.People.Think, slow.Length = 2*time.Minute, time.Minute, 4*time.Minute
+	// An edge goes on for half of a session after it has last heard of its site, which is up to a second before the cut.
+	slow.Room.Session, slow.People.Think, slow.Length = 130*time.Second, time.Minute, 4*time.Minute
 	slow.Room.First = slow.Room.Session // a second request often comes after more than half a minute
 	slow.Flows = []Flow{{To: 30 * time.Second, Visitors: 120}}
 	// No session ends because something was away for less than half of it.

@@ -68,6 +68,8 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		v := &sc.Visitors
 		v.Sleeps, v.Tabs, v.Reloads, v.Early, v.LeavePerMinute, v.LostCookies, v.Replays = 0.2, 0.1, 0.1, 0.1, 0.3, 0.02, 0.3
 	},
+	// Pages are frozen when their turn is told, and their streams stay open.
+	"frozen": func(sc *sim.Scenario, _ *rand.Rand) { sc.Visitors.Freezes = 0.3 },
 	// Visitors go from data center to data center, share cookies, and come back with used ones.
 	"roams": func(sc *sim.Scenario, rng *rand.Rand) {
 		v := &sc.Visitors

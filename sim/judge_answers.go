@@ -35,6 +35,7 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 		j.wentOut++
 	}
 	j.credited(who, q, d)
+	j.together(who, q, d)
 	switch d.Verdict {
 	case anteroom.Admit:
 		j.letIn(who, q, d)
@@ -43,6 +44,24 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 	case anteroom.Pass: // uncounted, like every request while the room is off
 	}
 	j.level()
+}
+
+// together looks at requests that were sent at once with a used ticket: they go on as one visitor.
+func (j *judge) together(who int32, q *request, d *anteroom.Decision) {
+	id := q.visit.Ticket.ID
+	if p := &j.w.people[who]; p.habits&parallel == 0 || q.visit.Fresh || d.Ticket.ID == id || d.Ticket.ID.IsZero() {
+		return
+	}
+	first, again := j.next[id]
+	if !again || first.at != q.at {
+		j.next[id] = successor{q.at, d.Ticket.ID}
+		return
+	}
+	if j.flows() {
+		j.look(checkOnce, d.Ticket.ID == first.id, func() string {
+			return fmt.Sprintf("visitor %d has got two tickets for one that was used, for requests sent at once", who)
+		})
+	}
 }
 
 func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {

@@ -80,6 +80,10 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			})
 		}
 	},
+	// Visitors who have been idle for longer than a session send several requests at once.
+	"together": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.Visitors.Parallel, sc.Visitors.Browsing.Mean, sc.Visitors.Think.Mean = 0.6, time.Minute, 20*time.Second
+	},
 	// Sessions are not much longer than word of a guest is under way to the home of the session. Visitors go on at another data center.
 	"guests": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Sites[1].Delay, sc.Sites[2].Delay = 1500*time.Millisecond, 200*time.Millisecond, 150*time.Millisecond

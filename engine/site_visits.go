@@ -107,8 +107,15 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	if v.NoClaim {
 		return s.refusal(now, anteroom.ReasonNotJoining), 0
 	}
-	if anew == anteroom.ReasonUsed || anew == anteroom.ReasonSessionOver {
+	switch anew {
+	case anteroom.ReasonUsed, anteroom.ReasonSessionOver:
 		t.ID = s.successor(now, v.Ticket.ID, t.ID)
+	case anteroom.ReasonPlaceLost:
+		if next, ok := s.heirs.get(v.Ticket.ID); ok && s.known(next) { // another request of the visitor, or another tab
+			t.ID = next
+		} else {
+			s.heirs.put(v.Ticket.ID, t.ID, now.Add(goneFor))
+		}
 	}
 	// Two requests of one visitor that both came without a ticket share its id, and a door asks
 	// again when an answer was lost.

@@ -80,6 +80,15 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			})
 		}
 	},
+	// Two clients share a cookie, at data centers that are cut off from each other, and those change hands meanwhile.
+	"copies": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Clones = 0.5
+		for at := 30 * time.Second; at < 3*time.Minute; at += time.Minute {
+			cut := sim.Cut{At: at, For: span(rng, 15*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
+			sc.Faults.Cuts = append(sc.Faults.Cuts, cut)
+			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: at + span(rng, 5*time.Second, 14*time.Second), For: time.Second, Site: cut.Site})
+		}
+	},
 	// Visitors who have been idle for longer than a session send several requests at once.
 	"together": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.Visitors.Parallel, sc.Visitors.Browsing.Mean, sc.Visitors.Think.Mean = 0.6, time.Minute, 20*time.Second

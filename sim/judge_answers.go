@@ -312,6 +312,13 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
 		})
 	}
+	// Of those who have just left or come back the room has yet to hear.
+	if d.AheadKnown && d.Ticket.ID == t.ID && j.ordered() && j.touch.has(who) && j.set.QueueingMethod == anteroom.FIFO && len(w.sc.Lanes) == 0 && len(w.people) < 20_000 && w.people[who].habits&clones == 0 {
+		ahead := j.touch.before(who)
+		j.look(checkBooks, d.Ahead >= ahead/2-10, func() string {
+			return fmt.Sprintf("visitor %d sees %d people ahead, and there are %d", who, d.Ahead, ahead)
+		})
+	}
 	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && w.people[who].marks&undated == 0 {
 		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
 			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))

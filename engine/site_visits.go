@@ -107,11 +107,11 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	if v.NoClaim {
 		return s.refusal(now, anteroom.ReasonNotJoining), 0
 	}
-	switch anew {
-	case anteroom.ReasonUsed, anteroom.ReasonSessionOver:
+	if anew == anteroom.ReasonUsed || anew == anteroom.ReasonSessionOver {
 		t.ID = s.successor(now, v.Ticket.ID, t.ID)
-	case anteroom.ReasonPlaceLost:
-		if next, ok := s.heirs.get(v.Ticket.ID); ok && s.known(next) { // another request of the visitor, or another tab
+	}
+	if anew == anteroom.ReasonPlaceLost {
+		if next, ok := s.heirs.get(v.Ticket.ID); ok && s.known(next) { // of another request at once, or another tab
 			t.ID = next
 		} else {
 			s.heirs.put(v.Ticket.ID, t.ID, now.Add(goneFor))

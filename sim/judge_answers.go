@@ -312,12 +312,8 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
 		})
 	}
-	// Of those who have just left or come back the room has yet to hear.
-	if d.AheadKnown && d.Ticket.ID == t.ID && j.ordered() && j.touch.has(who) && j.set.QueueingMethod == anteroom.FIFO && len(w.sc.Lanes) == 0 && len(w.people) < 20_000 && w.people[who].habits&clones == 0 {
-		ahead := j.touch.before(who)
-		j.look(checkBooks, d.Ahead >= ahead/2-10, func() string {
-			return fmt.Sprintf("visitor %d sees %d people ahead, and there are %d", who, d.Ahead, ahead)
-		})
+	if d.AheadKnown && d.Ticket.ID == t.ID {
+		j.placed(who, d)
 	}
 	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && w.people[who].marks&undated == 0 {
 		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
@@ -330,6 +326,23 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 			return fmt.Sprintf("visitor %d has lost the place, which was to be kept for another %v", who, kept.Sub(now))
 		})
 	}
+}
+
+// placed looks whether a place is about as far back as it is shown. Of those who have just left or come back the room has yet to
+// hear, and of those who came in the second before the visitor it had yet to hear when it showed the first place.
+func (j *judge) placed(who int32, d *anteroom.Decision) {
+	w, p := j.w, &j.w.people[who]
+	if !j.ordered() || !j.touch.has(who) || w.now.Sub(p.arrived) < 5*time.Second || j.set.QueueingMethod != anteroom.FIFO || len(w.sc.Lanes) > 0 ||
+		len(w.people) > 20_000 || p.habits&clones != 0 {
+		return
+	}
+	ahead, just := j.touch.before(who), int32(1)
+	for just <= who && p.arrived.Sub(w.people[who-just].arrived) < time.Second {
+		just++
+	}
+	j.look(checkBooks, d.Ahead >= ahead/2-int(just)-10, func() string {
+		return fmt.Sprintf("visitor %d sees %d people ahead, and there are %d", who, d.Ahead, ahead)
+	})
 }
 
 // outage excuses a node that sends a session back: it has been out of touch with its site for more

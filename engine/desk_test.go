@@ -381,3 +381,29 @@ func TestTurnIsNotSpentOnARequestThatWasAnswered(t *testing.T) {
 		}
 	}
 }
+
+// A browser whose stream breaks opens another at once. That the first has ended is told until it is confirmed, and does not end the second.
+func TestAStreamOutlivesTheWordOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	set := hallSet
+	set.QueueAll = true
+	h := newHall(t, 1, set)
+	h.run(time.Second)
+	var waits []anteroom.Visit
+	for range 5 {
+		d := h.get(0, h.newcomer())
+		waits = append(waits, anteroom.Visit{Ticket: d.Ticket, NewID: h.id(), Stream: true})
+		h.get(0, waits[len(waits)-1])
+	}
+	h.slow = 100 * time.Millisecond
+	for range 50 {
+		for _, v := range waits {
+			h.close(0, v.Ticket.ID)
+			h.send(0)
+			h.run(10 * time.Millisecond)
+			h.visit(0, v)
+		}
+		h.run(time.Second)
+		h.streamsAgree()
+	}
+}

@@ -106,8 +106,8 @@
 // home does not answer, a guest is admitted until awayMargin before the confirmed moment is a
 // session duration old. By then home knows that it cannot hear the other site, because its reports
 // are not answered ([Site] is apart) or because the coordinator says that a site is silent
-// ([State].Silent), and keeps the seat for another session duration. So the seat outlasts what the
-// origin sees, and no other site needs one. A visitor whom the other site does not know is not
+// ([State].Silent, also when another process has begun there meanwhile), and keeps the seat for
+// another session duration. So the seat outlasts what the origin sees, and no other site needs one. A visitor whom the other site does not know is not
 // admitted by the cookie alone, because a home that does not know of the visit would free the seat.
 // That visitor is admitted as a new visitor if nobody waits, and otherwise keeps the cookie until
 // the session must be over, and then gets the place of the first arrival. If home says that the

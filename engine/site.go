@@ -115,6 +115,7 @@ type Site struct {
 
 	questions map[anteroom.ID]asked // not answered
 	gone      recent[Finding]       // places that were given up to other sites
+	heirs     recent[anteroom.ID]   // the tickets under which those go on who have lost their places
 
 	counting *counting // nil: nobody asks
 
@@ -159,7 +160,7 @@ const (
 // order before anything else.
 func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
 	x := &Site{key: key, home: homeOf(key.Name), mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
-		questions: map[anteroom.ID]asked{}, gone: newRecent[Finding](maxGone),
+		questions: map[anteroom.ID]asked{}, gone: newRecent[Finding](maxGone), heirs: newRecent[anteroom.ID](maxGone),
 		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true,
 		maxHere: anteroom.MaxLine, maxUsed: anteroom.MaxConsumed}
 	x.expiry = queue{less: func(a, b uint32) bool { return x.seats.at(a).wake < x.seats.at(b).wake },
@@ -476,6 +477,7 @@ func (s *Site) Tick(now anteroom.Time) {
 	s.endHolds(now)
 	s.inquireAgain(now)
 	s.gone.forget(now)
+	s.heirs.forget(now)
 	s.disprove(now)
 	s.sweepGuests(now)
 	s.recordPasses(now)

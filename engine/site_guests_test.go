@@ -296,6 +296,30 @@ func TestACutLeadsToNoSecondSeat(t *testing.T) {
 	e.comesBack()
 }
 
+// A process that is replaced before its site is heard again takes along whom it let in last: home keeps the seats for as long as those
+// may be inside.
+func TestAProcessOfACutTellsNobodyOfItsGuests(t *testing.T) {
+	t.Parallel()
+	e := newTrio(t)
+	e.restart(1, nil)
+	e.run(2 * time.Second)
+	tickets := e.fill()
+	e.asks(1, &tickets[0], e.soon)
+	e.runApart(1, e.set.SessionDuration-awayMargin-5*time.Second)
+	if d := e.asks(1, &tickets[0], func() { e.runApart(1, findMax+100*time.Millisecond) }); d.Verdict != anteroom.Admit {
+		t.Fatalf("the guest is told %v %v", d.Verdict, d.Reason)
+	}
+	last, id := e.now, tickets[0].ID
+	e.restart(1, nil)
+	e.runApart(1, time.Second)
+	for e.now.Sub(last) < e.set.SessionDuration-flushEvery {
+		if e.run(flushEvery); e.holders(id) != "a" {
+			t.Fatalf("the guest was let in %v ago, and has a seat at %q", e.now.Sub(last), e.holders(id))
+		}
+	}
+	e.comesBack()
+}
+
 // A session that is revoked where its visitor is a guest ends at home, and everywhere.
 func TestRevocationReachesHome(t *testing.T) {
 	for _, cut := range []bool{false, true} {

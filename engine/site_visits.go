@@ -110,6 +110,13 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	if anew == anteroom.ReasonUsed || anew == anteroom.ReasonSessionOver {
 		t.ID = s.successor(now, v.Ticket.ID, t.ID)
 	}
+	if anew == anteroom.ReasonPlaceLost {
+		if next, ok := s.heirs.get(v.Ticket.ID); ok && s.known(next) { // of another request at once, or another tab
+			t.ID = next
+		} else {
+			s.heirs.put(v.Ticket.ID, t.ID, now.Add(goneFor))
+		}
+	}
 	// Two requests of one visitor that both came without a ticket share its id, and a door asks
 	// again when an answer was lost.
 	if slot := s.here.find(&t.ID); slot != 0 {

@@ -73,3 +73,31 @@ func TestUsedTicketHasOneSuccessor(t *testing.T) {
 		})
 	}
 }
+
+// The tabs of a browser that wakes up after its place has lapsed get one place, as one request does.
+func TestLapsedTicketGetsOnePlace(t *testing.T) {
+	t.Parallel()
+	w := newTrial(t, anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 600, PlaceHold: time.Minute})
+	w.keep = true
+	w.arrive()
+	v := w.arrive()
+	w.pass(holdMax)
+	old := v.ticket
+	w.pass(3 * time.Minute)
+	if here := w.room.site.Here(); here != 0 {
+		t.Fatalf("%d places are held, and that of the visitor has lapsed", here)
+	}
+	for range 6 {
+		w.room.Visit(w.now, anteroom.Visit{Ticket: old, NewID: w.newID()})
+	}
+	w.room.Tick(w.now.Add(time.Second))
+	lost := 0
+	for _, a := range w.room.TakeAnswers(w.now) {
+		if a.Decision.Reason == anteroom.ReasonPlaceLost {
+			lost++
+		}
+	}
+	if here := w.room.site.Here(); here != 1 || lost == 0 {
+		t.Errorf("six requests with one lapsed ticket have %d places, and %d were told that theirs is lost", here, lost)
+	}
+}

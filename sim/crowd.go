@@ -61,6 +61,7 @@ const (
 	clone  // is that client
 	bare   // loads nothing but the page
 	returns
+	freezes
 )
 
 type marks uint32
@@ -110,7 +111,7 @@ func (w *world) arrive() {
 		share float64
 		habit habits
 	}{{v.Streams, streams}, {v.Parallel, parallel}, {v.Tabs, tabs}, {v.Reloads, reloads}, {v.Early, early},
-		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}, {v.Returns, returns}} {
+		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}, {v.Returns, returns}, {v.Freezes, freezes}} {
 		if h.share > 0 && w.crowd.Float64() < h.share {
 			p.habits |= h.habit
 		}
@@ -497,8 +498,33 @@ func (w *world) called(who int32) {
 	p := &w.people[who]
 	if p.state == waiting && p.stream != 0 {
 		w.judge.tells(who)
+		if p.habits&freezes != 0 {
+			p.habits &^= freezes
+			w.freeze(who)
+			return
+		}
 		w.plan(who, w.between(30*time.Millisecond, 200*time.Millisecond))
 	}
+}
+
+// freeze stops the script of a page for some minutes. Its stream stays open.
+func (w *world) freeze(who int32) {
+	p := &w.people[who]
+	if p.marks&listening != 0 { // nobody hears what it says
+		p.marks &^= listening
+		w.judge.listens(false)
+	}
+	w.rest(who)
+}
+
+// rest: a page that waits does nothing for some minutes.
+func (w *world) rest(who int32) {
+	p := &w.people[who]
+	p.marks |= asleep
+	p.expected = 0
+	p.gen++
+	w.judge.slept(who)
+	w.after(w.between(30*time.Second, 4*time.Minute), evSleep, who, 1)
 }
 
 // act is what people do by themselves.
@@ -563,12 +589,11 @@ func (w *world) act(e event) {
 			if p.stream != 0 {
 				w.closeStream(e.who)
 			}
-			p.marks |= asleep
-			p.expected = 0
-			p.gen++
-			w.judge.slept(e.who)
-			w.after(w.between(30*time.Second, 4*time.Minute), evSleep, e.who, 1)
+			w.rest(e.who)
 		default:
+			if p.stream != 0 && p.habits&(clones|clone) == 0 && w.judge.flows() {
+				w.judge.hasPlace(e.who)
+			}
 			p.marks &^= asleep
 			w.judge.woke(e.who)
 			w.send(e.who, true)

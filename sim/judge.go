@@ -76,6 +76,7 @@ type judge struct {
 	backs      map[int32]anteroom.Time         // visitors who come back first, since when they wait
 	owed, over []float64                       // turns that each lane is behind its share, and before it
 	proved     map[int32]anteroom.Time         // with lanes: when a visitor has come back for the first time
+	next       map[anteroom.ID]successor       // of used tickets that came in several requests at once
 	lossy      bool                            // messages are lost or late all the time
 	disturbs   bool                            // there was a fault of the plan
 
@@ -103,6 +104,12 @@ type past struct {
 	from anteroom.Time
 }
 
+// successor is the ticket that the first of several requests sent at a moment was answered with.
+type successor struct {
+	at anteroom.Time
+	id anteroom.ID
+}
+
 type checkName int
 
 // The checks, by name. See Checks for what each looks at.
@@ -124,8 +131,8 @@ var checks = []struct{ Name, Means string }{
 	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new during queue_all, a prequeue or reject, while a limit is 0, or when all nodes of a site have found no origin that answers for two seconds"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
 	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment"},
-	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, and never gets worse; at the end every unit is back"},
-	{"once", "one ticket has one session, however many clients use it and however often"},
+	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, is not shown as far better than it is, and never gets worse; at the end every unit is back"},
+	{"once", "one ticket has one session, however many clients use it and however often; requests sent at once with a used one get one place"},
 	{"stay", "a request within a session never gets the waiting page"},
 	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take; a slot is not free while a pass may still be used for it"},
 	{"agree", "the ledger's sums are right, and a door admits only sessions that its site knows"},
@@ -158,7 +165,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}

@@ -35,6 +35,7 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 		j.wentOut++
 	}
 	j.credited(who, q, d)
+	j.together(who, q, d)
 	switch d.Verdict {
 	case anteroom.Admit:
 		j.letIn(who, q, d)
@@ -43,6 +44,24 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 	case anteroom.Pass: // uncounted, like every request while the room is off
 	}
 	j.level()
+}
+
+// together looks at requests that were sent at once with a used ticket: they go on as one visitor.
+func (j *judge) together(who int32, q *request, d *anteroom.Decision) {
+	id := q.visit.Ticket.ID
+	if p := &j.w.people[who]; p.habits&parallel == 0 || q.visit.Fresh || d.Ticket.ID == id || d.Ticket.ID.IsZero() {
+		return
+	}
+	first, again := j.next[id]
+	if !again || first.at != q.at {
+		j.next[id] = successor{q.at, d.Ticket.ID}
+		return
+	}
+	if j.flows() {
+		j.look(checkOnce, d.Ticket.ID == first.id, func() string {
+			return fmt.Sprintf("visitor %d has got two tickets for one that was used, for requests sent at once", who)
+		})
+	}
 }
 
 func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
@@ -297,6 +316,9 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
 		})
 	}
+	if d.AheadKnown && d.Ticket.ID == t.ID {
+		j.placed(who, d)
+	}
 	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && !j.undated[t.ID] {
 		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
 			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))
@@ -308,6 +330,23 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 			return fmt.Sprintf("visitor %d has lost the place, which was to be kept for another %v", who, kept.Sub(now))
 		})
 	}
+}
+
+// placed looks whether a place is about as far back as it is shown. Of those who have just left or come back the room has yet to
+// hear, and of those who came in the second before the visitor it had yet to hear when it showed the first place.
+func (j *judge) placed(who int32, d *anteroom.Decision) {
+	w, p := j.w, &j.w.people[who]
+	if !j.ordered() || !j.touch.has(who) || w.now.Sub(p.arrived) < 5*time.Second || j.set.QueueingMethod != anteroom.FIFO || len(w.sc.Lanes) > 0 ||
+		len(w.people) > 20_000 || p.habits&clones != 0 {
+		return
+	}
+	ahead, just := j.touch.before(who), int32(1)
+	for just <= who && p.arrived.Sub(w.people[who-just].arrived) < time.Second {
+		just++
+	}
+	j.look(checkBooks, d.Ahead >= ahead/2-int(just)-10, func() string {
+		return fmt.Sprintf("visitor %d sees %d people ahead, and there are %d", who, d.Ahead, ahead)
+	})
 }
 
 // outage excuses a node that sends a session back: it has been out of touch with its site for more

@@ -88,7 +88,7 @@ func (j *judge) idles() {
 // misses its turn, and one of two clients is offered a turn where it was seen last.
 func (j *judge) patience() time.Duration {
 	patience := 10 * time.Second
-	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 || v.Clones > 0 {
+	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 || v.Freezes > 0 || v.Clones > 0 {
 		patience = 30 * time.Second
 	}
 	if j.opened != 0 && j.w.now.Sub(j.opened) < time.Minute {

@@ -282,10 +282,15 @@ func (j *judge) places() {
 		}
 		p := &w.people[at]
 		if p.marks&listening != 0 && w.now.Sub(p.stream) > 3*time.Second && p.pending == 0 {
-			j.look(checkBooks, w.system.inLine(p.ticket.ID), func() string {
-				return fmt.Sprintf("visitor %d waits with a stream and has no place in the line", at)
-			})
+			j.hasPlace(at)
 		}
 		at = j.touch.next(at + 1)
 	}
+}
+
+// hasPlace looks at a visitor whose stream has been open for a while.
+func (j *judge) hasPlace(who int32) {
+	j.look(checkBooks, j.w.system.inLine(j.w.people[who].ticket.ID), func() string {
+		return fmt.Sprintf("visitor %d waits with a stream and has no place in the line", who)
+	})
 }

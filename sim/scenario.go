@@ -69,6 +69,7 @@ type Visitors struct {
 	Reloads        float64 // share that reloads the page three times a minute
 	Early          float64 // share that asks before the time it was told
 	Sleeps         float64 // share whose phone sleeps for some minutes while it waits
+	Freezes        float64 // share whose page is frozen for some minutes when it is told its turn; its stream stays open
 	Roams          float64 // share that goes on at another site, once, waiting or inside
 	Clones         float64 // share whose cookie is used by a second client as well
 	Replays        float64 // share that comes back with its waiting cookie after the session

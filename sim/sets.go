@@ -18,6 +18,14 @@ func (s *bitset) has(i int32) bool {
 	return len(s.levels) > 0 && int(i>>6) < len(s.levels[0]) && s.levels[0][i>>6]&(1<<(i&63)) != 0
 }
 
+// before counts those below i.
+func (s *bitset) before(i int32) (n int) {
+	for k := range i >> 6 {
+		n += bits.OnesCount64(s.levels[0][k])
+	}
+	return n + bits.OnesCount64(s.levels[0][i>>6]&(1<<(i&63)-1))
+}
+
 // set puts i in or takes it out and says whether that changed anything.
 func (s *bitset) set(i int32, in bool) bool {
 	if s.has(i) == in {

@@ -68,6 +68,8 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		v := &sc.Visitors
 		v.Sleeps, v.Tabs, v.Reloads, v.Early, v.LeavePerMinute, v.LostCookies, v.Replays = 0.2, 0.1, 0.1, 0.1, 0.3, 0.02, 0.3
 	},
+	// Pages are frozen when their turn is told, and their streams stay open.
+	"frozen": func(sc *sim.Scenario, _ *rand.Rand) { sc.Visitors.Freezes = 0.3 },
 	// Visitors go from data center to data center, share cookies, and come back with used ones.
 	"roams": func(sc *sim.Scenario, rng *rand.Rand) {
 		v := &sc.Visitors
@@ -77,6 +79,24 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 				return sim.Cut{At: at, For: span(rng, 5*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
 			})
 		}
+	},
+	// Two clients share a cookie, at data centers that are cut off from each other, and those change hands meanwhile.
+	"copies": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Clones = 0.5
+		for at := 30 * time.Second; at < 3*time.Minute; at += time.Minute {
+			cut := sim.Cut{At: at, For: span(rng, 15*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
+			sc.Faults.Cuts = append(sc.Faults.Cuts, cut)
+			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: at + span(rng, 5*time.Second, 14*time.Second), For: time.Second, Site: cut.Site})
+		}
+	},
+	// Visitors who have been idle for longer than a session send several requests at once.
+	"together": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.Visitors.Parallel, sc.Visitors.Browsing.Mean, sc.Visitors.Think.Mean = 0.6, time.Minute, 20*time.Second
+	},
+	// Sessions are not much longer than word of a guest is under way to the home of the session. Visitors go on at another data center.
+	"guests": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.SessionDuration, sc.Sites[1].Delay, sc.Sites[2].Delay = 1500*time.Millisecond, 200*time.Millisecond, 150*time.Millisecond
+		sc.Visitors = sim.Visitors{Browsing: sim.Spread{Mean: time.Minute}, Think: sim.Spread{Mean: time.Second}, Streams: 1, Roams: 1}
 	},
 	// A role changes hands once a minute, so that nothing excuses that somebody is passed.
 	"changes": func(sc *sim.Scenario, rng *rand.Rand) {

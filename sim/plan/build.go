@@ -75,7 +75,7 @@ func (b *builder) scenario() sim.Scenario {
 	sc.Visitors = sim.Visitors{
 		Browsing: sim.Spread{Least: v.Browsing.Least, Mean: v.Browsing.Mean}, Think: sim.Spread{Least: v.Think.Least, Mean: v.Think.Mean},
 		LeavePerMinute: v.LeavePerMinute, Streams: v.Streams, Parallel: v.Parallel, Tabs: v.Tabs, Reloads: v.Reloads, Early: v.Early,
-		Sleeps: v.Sleeps, Roams: v.Roams, Clones: v.Clones, Replays: v.Replays, Bare: v.Bare, Returns: v.Returns, NoCookies: v.NoCookies, LostCookies: v.LostCookies,
+		Sleeps: v.Sleeps, Freezes: v.Freezes, Roams: v.Roams, Clones: v.Clones, Replays: v.Replays, Bare: v.Bare, Returns: v.Returns, NoCookies: v.NoCookies, LostCookies: v.LostCookies,
 	}
 	sc.Lanes = b.lanes()
 	sc.Faults = b.faults()

@@ -142,6 +142,7 @@ type visitors struct {
 	Reloads        float64  `key:"reloads" default:"10%" min:"0" max:"1" share:"true" doc:"Share that reloads the page three times a minute."`
 	Early          float64  `key:"early" default:"0%" min:"0" max:"1" share:"true" doc:"Share that checks in before the announced time."`
 	Sleeps         float64  `key:"sleeps" default:"5%" min:"0" max:"1" share:"true" doc:"Share whose phone sleeps for some minutes while it waits."`
+	Freezes        float64  `key:"freezes" default:"0%" min:"0" max:"1" share:"true" doc:"Share whose page freezes for some minutes when it is told its turn; its stream stays open."`
 	Roams          float64  `key:"roams" default:"0%" min:"0" max:"1" share:"true" doc:"Share that moves to another site, once."`
 	Clones         float64  `key:"clones" default:"0%" min:"0" max:"1" share:"true" doc:"Share whose cookie is used by a second client as well."`
 	Replays        float64  `key:"replays" default:"0%" min:"0" max:"1" share:"true" doc:"Share that comes back with its waiting cookie after the session."`

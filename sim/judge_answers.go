@@ -285,15 +285,17 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 // nobody is ever further back.
 func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 	w, t := j.w, &q.visit.Ticket
+	j.seesPlace(who, d)
 	if q.visit.Fresh || t.Accepted() || t.ID.IsZero() {
 		return
 	}
-	if d.Ticket.ID == t.ID && t.Told != 0 && d.AheadKnown && d.Ticket.Lane == t.Lane {
+	reordered := j.shuffled != nil && t.LastCheckIn <= j.shuffled.heard
+	if !reordered && d.Ticket.ID == t.ID && t.Told != 0 && d.AheadKnown && d.Ticket.Lane == t.Lane {
 		j.look(checkBooks, d.Ahead < int(t.Told), func() string {
 			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
 		})
 	}
-	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && w.people[who].marks&undated == 0 {
+	if !reordered && d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && w.people[who].marks&undated == 0 {
 		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
 			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))
 		})

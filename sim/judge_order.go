@@ -200,7 +200,11 @@ func (j *judge) overtakes(who int32) {
 	broken := int32(-1)
 	for i := j.touch.next(0); i >= 0 && i < int32(len(w.people)); i = j.touch.next(i + 1) {
 		p := &w.people[i]
-		if p.arrived.Add(time.Second) >= mine {
+		if j.shuffled != nil {
+			if !j.shuffled.before(i, who, w.people) {
+				continue
+			}
+		} else if p.arrived.Add(time.Second) >= mine {
 			break
 		}
 		if p.lane != w.people[who].lane || !w.present(p) && !j.awaited(p) || p.habits&clones != 0 || p.marks&undated != 0 { // a shared cookie is where it was seen last

@@ -17,6 +17,7 @@ type Scenario struct {
 
 	anteroom.Settings          // at the start
 	Changes           []Change // ascending
+	Acts              []Act
 
 	Sites    []Site // none: one site with one node
 	Arrivals []Flow
@@ -32,6 +33,12 @@ type Change struct {
 	Settings anteroom.Settings
 	// Planned says that the change is known from the start: waits are estimated with its limits.
 	Planned bool
+}
+
+// Act is what an operator does by hand, or an event.
+type Act struct {
+	At   time.Duration
+	What string // "shuffle": a change at the same moment ends a prequeue, and everybody who waits gets a place by chance
 }
 
 // Site is a data centre.

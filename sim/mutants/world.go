@@ -122,6 +122,15 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		}
 		cutSites(sc, rng)
 	},
+	// A prequeue ends with a shuffle.
+	"shuffle": shuffle,
+	// The same, where visitors go to other data centers and lose cookies, and a role changes hands.
+	"shuffle-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		shuffle(sc, rng)
+		sc.Visitors.Roams, sc.Visitors.LostCookies, sc.Visitors.Sleeps = 0.3, 0.1, 0.1
+		sc.Faults.Handovers = every(20*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+		sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: sc.Acts[0].At + span(rng, 0, time.Second), For: time.Second})
+	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true
@@ -223,6 +232,15 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		f.Cuts = []sim.Cut{{At: f.Deaths[0].At - 100*time.Millisecond, For: time.Minute, Site: "far"}}
 		sc.Arrivals = []sim.Flow{{To: 3 * time.Second, Visitors: 40, Site: "far"}, {From: 2 * time.Second, To: 30 * time.Second, Visitors: 60}}
 	},
+}
+
+// shuffle ends a prequeue with a shuffle.
+func shuffle(sc *sim.Scenario, rng *rand.Rand) {
+	open := sc.Settings
+	sc.Prequeueing = true
+	sc.Acts = []sim.Act{{At: span(rng, 40*time.Second, time.Minute), What: "shuffle"}}
+	sc.Changes = []sim.Change{{At: sc.Acts[0].At, Settings: open}}
+	sc.Arrivals = append(sc.Arrivals, sim.Flow{To: 30 * time.Second, Visitors: 120})
 }
 
 // outage has the origin die for a while.

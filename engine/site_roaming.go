@@ -275,7 +275,12 @@ func (s *Site) find(now anteroom.Time, f Finding) {
 		s.dismissed(f.ID)
 	}
 	delete(s.questions, f.ID)
-	if slot := s.here.find(&f.ID); slot != 0 {
+	if slot := s.here.find(&f.ID); slot != 0 && f.Standing == Used { // a door has brought it once more (see Polls)
+		s.dropOffer(slot)
+		s.forget(now, slot)
+		s.events[len(s.events)-1].Lane = laneLeft
+		s.consume(f.ID, now, now)
+	} else if slot != 0 {
 		s.here.at(slot).flags &^= hereUnasked
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 	}

@@ -149,7 +149,7 @@ func (sc Scenario) Check() error {
 		return err
 	}
 	v, f := sc.Visitors, sc.Faults
-	for _, p := range []float64{v.Streams, v.Parallel, v.Tabs, v.Reloads, v.Early, v.Sleeps, v.Roams, v.Clones, v.Replays, v.Bare, v.Returns, v.NoCookies, v.LostCookies, f.Loss, f.Repeat, f.Reorder} {
+	for _, p := range []float64{v.Streams, v.Parallel, v.Tabs, v.Reloads, v.Early, v.Sleeps, v.Roams, v.Clones, v.Replays, v.Quits, v.Bare, v.Returns, v.NoCookies, v.LostCookies, f.Loss, f.Repeat, f.Reorder} {
 		if !fine(p) || p > 1 {
 			return bad("a share of %v is not between 0 and 1", p)
 		}

@@ -75,3 +75,22 @@ func (j *judge) seesPlace(who int32, d *anteroom.Decision) {
 		return fmt.Sprintf("visitor %d sees %d people ahead, and %d with better places by the shuffle wait with a stream", who, d.Ahead, ahead)
 	})
 }
+
+// givesUp notes who gives up the place, and holds later answers to that: a copy of the ticket is of no use.
+func (j *judge) givesUp(who int32, q *request, d *anteroom.Decision) {
+	if d.Verdict == anteroom.Admit {
+		j.notLeft(d.Ticket.ID, "somebody is let in by")
+	}
+	if d.Reason == anteroom.ReasonLeft && j.flows() && j.w.system.silence(q.node) < time.Second { // a node that is out of touch can tell nobody
+		j.quit[q.visit.Ticket.ID] = j.w.now
+	}
+}
+
+// notLeft says that a ticket's place has not been given up, but perhaps a moment ago.
+func (j *judge) notLeft(id anteroom.ID, what string) {
+	if at, left := j.quit[id]; left {
+		j.look(checkBooks, j.w.now.Sub(at) < time.Second, func() string {
+			return fmt.Sprintf("%s a ticket (%s) whose place was given up %v ago", what, id.Reference(), j.w.now.Sub(at))
+		})
+	}
+}

@@ -35,6 +35,7 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 		j.wentOut++
 	}
 	j.credited(who, q, d)
+	j.givesUp(who, q, d)
 	switch d.Verdict {
 	case anteroom.Admit:
 		j.letIn(who, q, d)

@@ -96,6 +96,7 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		}
 	}
 	for _, id := range ids {
+		j.notLeft(id, "a turn is given to")
 		who, ok := j.w.byID[id]
 		if ok {
 			j.inLanes(who, j.w.people[who].lane)

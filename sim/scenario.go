@@ -79,6 +79,7 @@ type Visitors struct {
 	Roams          float64 // share that goes on at another site, once, waiting or inside
 	Clones         float64 // share whose cookie is used by a second client as well
 	Replays        float64 // share that comes back with its waiting cookie after the session
+	Quits          float64 // share that gives up the place by the page's button, after which its cookie is used again
 	Bare           float64 // share that loads nothing but the page itself
 	Returns        float64 // share that leaves when the origin fails, and comes back when the session is over
 	NoCookies      float64 // share that keeps no cookie: each request is a new visitor

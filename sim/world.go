@@ -110,6 +110,7 @@ const (
 	evSleep                      // a person's phone falls asleep; arg 1: wakes up
 	evRoam                       // a person goes on at another site
 	evClone                      // a second client uses the person's cookie
+	evQuit                       // a person gives up the place by the button of the page
 	evReplay                     // a person comes back with an old ticket
 	evChange                     // settings; who indexes Scenario.Changes
 	evAct                        // who indexes Scenario.Acts

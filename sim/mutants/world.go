@@ -131,6 +131,19 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Faults.Handovers = every(20*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
 		sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: sc.Acts[0].At + span(rng, 0, time.Second), For: time.Second})
 	},
+	// Visitors give up their places, and their cookies are used again.
+	"quits": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Quits = 0.5
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 150, 150
+		if rng.IntN(2) == 0 {
+			sc.Faults.Handovers = every(30*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+		}
+	},
+	// The same, where cookies are shared all the time, and used at other data centers.
+	"quits-roams": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Quits, sc.Visitors.Clones, sc.Visitors.Roams, sc.Visitors.Tabs = 0.5, 0.3, 0.3, 0.2
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 150, 150
+	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true

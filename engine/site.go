@@ -241,13 +241,14 @@ func (s *Site) reset(now anteroom.Time) {
 	s.spareHeld = held
 }
 
-// newKey is an arrival key: the moment, made unique and ascending at this site.
+// newKey is an arrival key: the moment, made unique and ascending at this site. A reset of the line does not make it void that this
+// request has come to its door before, nor that the clock here is behind the one by which the line was reset.
 func (s *Site) newKey(now anteroom.Time) anteroom.Time {
 	at := or0(s.came, now)
-	if at <= s.lastKey && at < now {
+	if at <= s.lastKey && at < now && !void(&s.settings, at) {
 		return at // it came to its door before others who were heard first
 	}
-	s.lastKey = max(s.lastKey+1, at)
+	s.lastKey = max(s.lastKey+1, at, s.settings.ResetAt)
 	return s.lastKey
 }
 

@@ -230,6 +230,11 @@ func (sc Scenario) settingsAt(at time.Duration) anteroom.Settings {
 	for len(coming) > 0 && coming[0].At.Truncate(time.Microsecond) <= at { // as fine as room time
 		s, coming = coming[0].Settings, coming[1:]
 	}
+	for _, a := range sc.Acts {
+		if a.What == "reset" && a.At.Truncate(time.Microsecond) <= at {
+			s.ResetAt = max(s.ResetAt, epoch.Add(a.At))
+		}
+	}
 	var ahead anteroom.Ahead
 	for _, c := range coming {
 		if c.Planned {

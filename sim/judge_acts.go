@@ -78,19 +78,33 @@ func (j *judge) seesPlace(who int32, d *anteroom.Decision) {
 
 // givesUp notes who gives up the place, and holds later answers to that: a copy of the ticket is of no use.
 func (j *judge) givesUp(who int32, q *request, d *anteroom.Decision) {
-	if d.Verdict == anteroom.Admit {
+	if d.Verdict == anteroom.Admit && d.Reason != anteroom.ReasonSession && d.Reason != anteroom.ReasonAdopted {
 		j.notLeft(d.Ticket.ID, "somebody is let in by")
 	}
 	if d.Reason == anteroom.ReasonLeft && j.flows() && j.w.system.silence(q.node) < time.Second { // a node that is out of touch can tell nobody
-		j.quit[q.visit.Ticket.ID] = j.w.now
+		j.void[q.visit.Ticket.ID] = j.w.now
 	}
 }
 
-// notLeft says that a ticket's place has not been given up, but perhaps a moment ago.
+// notLeft says that a ticket's place has not been given up or reset, but perhaps a moment ago.
 func (j *judge) notLeft(id anteroom.ID, what string) {
-	if at, left := j.quit[id]; left {
+	if at, left := j.void[id]; left {
 		j.look(checkBooks, j.w.now.Sub(at) < time.Second, func() string {
-			return fmt.Sprintf("%s a ticket (%s) whose place was given up %v ago", what, id.Reference(), j.w.now.Sub(at))
+			return fmt.Sprintf("%s a ticket (%s) whose place was given up or reset %v ago", what, id.Reference(), j.w.now.Sub(at))
 		})
+	}
+}
+
+// resets notes that nobody who waits has a place any more. Which one they get by coming back is not looked at.
+func (j *judge) resets() {
+	for who := range j.w.people {
+		if p := &j.w.people[who]; p.state == coming || p.state == waiting {
+			j.comesLate(int32(who))
+		}
+	}
+	for id, who := range j.w.byID {
+		if j.w.people[who].state == waiting && j.flows() {
+			j.void[id] = j.w.now
+		}
 	}
 }

@@ -301,7 +301,7 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))
 		})
 	}
-	if now, known := w.system.roomTime(q.node); known && d.Reason == anteroom.ReasonPlaceLost {
+	if now, known := w.system.roomTime(q.node); known && t.Arrival >= j.set.ResetAt && d.Reason == anteroom.ReasonPlaceLost {
 		kept := t.Next.Add(j.set.PlaceHold)
 		j.look(checkBooks, now >= kept, func() string {
 			return fmt.Sprintf("visitor %d has lost the place, which was to be kept for another %v", who, kept.Sub(now))

@@ -38,7 +38,7 @@ type Change struct {
 // Act is what an operator does by hand, or an event.
 type Act struct {
 	At   time.Duration
-	What string // "shuffle": a change at the same moment ends a prequeue, and everybody who waits gets a place by chance
+	What string // "reset": nobody has a place any more; "shuffle": a change at the same moment ends a prequeue, and places are by chance
 }
 
 // Site is a data centre.

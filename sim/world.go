@@ -329,7 +329,14 @@ func (w *world) handle(e event) {
 			w.turned()
 		}
 	case evAct:
-		w.system.act(w.sc.Acts[e.who])
+		a := w.sc.Acts[e.who]
+		if a.What == "reset" {
+			w.judge.resets()
+			w.judge.limits(w.sc.settingsAt(w.since(w.now)))
+			w.system.configure(w.judge.set)
+			w.turned()
+		}
+		w.system.act(a)
 	case evPoint:
 		w.judge.point()
 		w.after(w.sc.step(), evPoint, 0, 0)

@@ -144,6 +144,14 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Visitors.Quits, sc.Visitors.Clones, sc.Visitors.Roams, sc.Visitors.Tabs = 0.5, 0.3, 0.3, 0.2
 		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 150, 150
 	},
+	// The line is reset now and then.
+	"resets": resets,
+	// The same, where visitors go to other data centers and lose cookies, and roles change hands.
+	"resets-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		resets(sc, rng)
+		sc.Visitors.Roams, sc.Visitors.LostCookies, sc.Visitors.Sleeps = 0.3, 0.1, 0.2
+		sc.Faults.Handovers = every(20*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true
@@ -254,6 +262,12 @@ func shuffle(sc *sim.Scenario, rng *rand.Rand) {
 	sc.Acts = []sim.Act{{At: span(rng, 40*time.Second, time.Minute), What: "shuffle"}}
 	sc.Changes = []sim.Change{{At: sc.Acts[0].At, Settings: open}}
 	sc.Arrivals = append(sc.Arrivals, sim.Flow{To: 30 * time.Second, Visitors: 120})
+}
+
+func resets(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Acts = every(50*time.Second, rng, func(at time.Duration) sim.Act { return sim.Act{At: at, What: "reset"} })
+	sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 150, 150
+	sc.Visitors.Streams = 0.4
 }
 
 // outage has the origin die for a while.

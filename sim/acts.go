@@ -23,6 +23,11 @@ const shuffleSpan = 5 * time.Minute
 
 func (x *product) act(a Act) {
 	switch a.What {
+	case "admit":
+		if c := x.coordinator(); c != nil && !c.paused && !c.writing {
+			c.machine.AdmitNow(c.room(x.w.now), a.N)
+			x.drain(c)
+		}
 	case "shuffle":
 		x.draw = &draw{seed: append([]byte(a.What), x.seed...)}
 	}

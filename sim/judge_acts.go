@@ -108,3 +108,32 @@ func (j *judge) resets() {
 		}
 	}
 }
+
+// calls notes turns that the operator gives.
+func (j *judge) calls(ids []anteroom.ID) {
+	for _, id := range ids {
+		j.byHand[id] = j.w.now
+	}
+}
+
+// losesTurn holds a site that withdraws a turn to that: one that the operator gave stands while its visitor is there.
+func (j *judge) losesTurn(d engine.Departure) {
+	who, ok := j.w.byID[d.ID]
+	if _, called := j.byHand[d.ID]; ok && called && d.Why == engine.Declined && j.set.QueueAll && j.flows() {
+		p := &j.w.people[who]
+		j.look(checkOrder, p.habits&^streams != 0 || p.marks&listening == 0, func() string {
+			return fmt.Sprintf("visitor %d is called by the operator, and the turn is withdrawn", who)
+		})
+	}
+}
+
+// keepsTurn holds an answer to a turn that the operator gave: it stands until its visitor comes, also while the room is shut.
+// A place that goes to another site goes there without the turn.
+func (j *judge) keepsTurn(who int32, q *request, d *anteroom.Decision) {
+	at, called := j.byHand[q.visit.Ticket.ID]
+	if called && j.w.people[who].habits&roams == 0 && j.flows() && j.set.QueueAll && q.at.Sub(at) > 2*time.Second && d.Ticket.ID == q.visit.Ticket.ID {
+		j.look(checkOrder, false, func() string {
+			return fmt.Sprintf("visitor %d waits (%v) %v after the operator called", who, d.Reason, j.w.now.Sub(at))
+		})
+	}
+}

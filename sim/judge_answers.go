@@ -94,7 +94,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
-	j.look(checkCap, j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
+	_, byHand := j.byHand[id]
+	delete(j.byHand, id)
+	j.look(checkCap, byHand || j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
 		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
 	})
 	if o := w.origin; o != nil && j.set.Protect && j.flows() {
@@ -224,6 +226,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		}
 	}
 	j.keepsPlace(who, q, d)
+	j.keepsTurn(who, q, d)
 	switch d.Reason {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
 		p.marks |= anew

@@ -163,6 +163,7 @@ func (j *judge) release(who int32) {
 
 // unrelease: a turn was not taken, or could not be given.
 func (j *judge) unrelease(id anteroom.ID) {
+	delete(j.byHand, id)
 	who, ok := j.w.byID[id]
 	if !ok {
 		delete(j.strangers, id)

@@ -544,6 +544,7 @@ func (x *product) atCoordinator(c *coordinatorProcess, data []byte) {
 	for _, d := range r.Departures {
 		if d.Why == engine.NoShow || d.Why == engine.Declined {
 			delete(x.ahead, d.ID)
+			x.w.judge.losesTurn(d)
 			x.w.judge.unrelease(d.ID)
 		}
 	}
@@ -619,6 +620,9 @@ func (x *product) drain(c *coordinatorProcess) {
 	out := c.machine.Take()
 	for i := range out {
 		if o := out[i].Offers; o != nil {
+			if o.ByHand {
+				w.judge.calls(o.IDs)
+			}
 			for _, id := range o.IDs {
 				if x.ahead[id] { // its unit has come
 					delete(x.ahead, id)

@@ -152,6 +152,14 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Visitors.Roams, sc.Visitors.LostCookies, sc.Visitors.Sleeps = 0.3, 0.1, 0.2
 		sc.Faults.Handovers = every(20*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
 	},
+	// The room is shut, and the operator gives turns by hand.
+	"by-hand": byHand,
+	// The same, where visitors sleep, and roles change hands.
+	"by-hand-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		byHand(sc, rng)
+		sc.Visitors.Sleeps = 0.2
+		sc.Faults.Handovers = every(30*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true
@@ -262,6 +270,17 @@ func shuffle(sc *sim.Scenario, rng *rand.Rand) {
 	sc.Acts = []sim.Act{{At: span(rng, 40*time.Second, time.Minute), What: "shuffle"}}
 	sc.Changes = []sim.Change{{At: sc.Acts[0].At, Settings: open}}
 	sc.Arrivals = append(sc.Arrivals, sim.Flow{To: 30 * time.Second, Visitors: 120})
+}
+
+func byHand(sc *sim.Scenario, rng *rand.Rand) {
+	opens(sc, rng)
+	for i := range sc.Changes {
+		if i%2 == 0 && rng.IntN(2) == 0 {
+			sc.Changes[i].Settings = sc.Settings
+			sc.Changes[i].Settings.QueueAll = true
+		}
+	}
+	sc.Acts = every(8*time.Second, rng, func(at time.Duration) sim.Act { return sim.Act{At: at, What: "admit", N: 1 + rng.IntN(15)} })
 }
 
 func resets(sc *sim.Scenario, rng *rand.Rand) {

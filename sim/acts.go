@@ -28,6 +28,16 @@ func (x *product) act(a Act) {
 			c.machine.AdmitNow(c.room(x.w.now), a.N)
 			x.drain(c)
 		}
+	case "hold":
+		hold := func(on bool) {
+			if c := x.coordinator(); c != nil {
+				x.w.judge.holds(on)
+				c.machine.Hold(c.room(x.w.now), on)
+				x.drain(c)
+			}
+		}
+		hold(true)
+		x.w.later(time.Duration(a.N)*time.Second, func() { hold(false) })
 	case "shuffle":
 		x.draw = &draw{seed: append([]byte(a.What), x.seed...)}
 	}

@@ -74,6 +74,7 @@ type judge struct {
 	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told, or taken
 	void       map[anteroom.ID]anteroom.Time   // tickets whose places were given up or reset
 	byHand     map[anteroom.ID]anteroom.Time   // turns that the operator gave and that have not been taken
+	onHold     bool                            // nothing can be recorded
 	shuffled   *shuffled                       // the newest order by chance; nil: there was none
 	backs      map[int32]anteroom.Time         // visitors who come back first, since when they wait
 	owed, over []float64                       // turns that each lane is behind its share, and before it
@@ -123,7 +124,7 @@ const (
 
 // checks names the checks and says what each holds a run to.
 var checks = []struct{ Name, Means string }{
-	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new during queue_all, a prequeue or reject, while a limit is 0, or when all nodes of a site have found no origin that answers for two seconds"},
+	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new during queue_all, a prequeue or reject, while a limit is 0 or nothing can be recorded, or when all nodes of a site have found no origin that answers for two seconds"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
 	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment; after a shuffle its order counts, in who is called and in what visitors see; a turn that the operator gave stands until its visitor comes"},
 	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, and never gets worse; one that was given up or reset is nobody's; at the end every unit is back"},
@@ -227,7 +228,7 @@ func (j *judge) slots() int { return j.slotsBeside(0) }
 
 // slotsBeside is what is free by the limits if so many more seats are used.
 func (j *judge) slotsBeside(seats int) int {
-	if j.set.QueueAll || j.set.Prequeueing || j.set.QueueingMethod == anteroom.Reject {
+	if j.onHold || j.set.QueueAll || j.set.Prequeueing || j.set.QueueingMethod == anteroom.Reject {
 		return 0
 	}
 	free := func(limit, used int) int { return limit - int(j.w.reserved()*float64(limit)) - used }

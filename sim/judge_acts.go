@@ -137,3 +137,13 @@ func (j *judge) keepsTurn(who int32, q *request, d *anteroom.Decision) {
 		})
 	}
 }
+
+// holds notes that nobody new may be let in, as nothing can be recorded, or may again.
+func (j *judge) holds(on bool) {
+	j.settle()
+	j.onHold = on
+	if j.shutAt = 0; on || shut(j.set) {
+		j.shutAt = j.w.now
+	}
+	j.level()
+}

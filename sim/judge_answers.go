@@ -96,7 +96,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	_, byHand := j.byHand[id]
 	delete(j.byHand, id)
-	j.look(checkCap, byHand || j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
+	j.look(checkCap, byHand || j.onHold && d.Reason == anteroom.ReasonTurn || j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
 		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
 	})
 	if o := w.origin; o != nil && j.set.Protect && j.flows() {

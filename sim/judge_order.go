@@ -96,6 +96,7 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		}
 	}
 	for _, id := range ids {
+		j.look(checkCap, !j.onHold, func() string { return "a turn is given while nothing can be recorded" })
 		j.notLeft(id, "a turn is given to")
 		who, ok := j.w.byID[id]
 		if ok {

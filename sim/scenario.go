@@ -38,7 +38,7 @@ type Change struct {
 // Act is what an operator does by hand, or an event.
 type Act struct {
 	At   time.Duration
-	What string // "admit": N turns for the next in line; "reset": nobody has a place any more; "shuffle": a change at the same moment ends a prequeue, and places are by chance
+	What string // "admit": N turns for the next in line; "hold": nothing can be recorded for N seconds, in a room of one process; "reset": nobody has a place any more; "shuffle": a change at the same moment ends a prequeue, and places are by chance
 	N    int
 }
 

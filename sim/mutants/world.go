@@ -160,6 +160,14 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Visitors.Sleeps = 0.2
 		sc.Faults.Handovers = every(30*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
 	},
+	// A room of one process, where nothing can be recorded now and then; sometimes nobody waits then.
+	"held": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Sites = []sim.Site{{Name: "here"}}
+		if rng.IntN(2) == 0 {
+			sc.TotalActiveUsers, sc.NewUsersPerMinute = 300, 1500
+		}
+		sc.Acts = every(30*time.Second, rng, func(at time.Duration) sim.Act { return sim.Act{At: at, What: "hold", N: 2 + rng.IntN(9)} })
+	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true

@@ -96,7 +96,9 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		}
 	}
 	for _, id := range ids {
-		j.look(checkCap, !j.onHold, func() string { return "a turn is given while nothing can be recorded" })
+		if j.onHold {
+			j.look(checkCap, false, func() string { return "a turn is given while nothing can be recorded" })
+		}
 		j.notLeft(id, "a turn is given to")
 		who, ok := j.w.byID[id]
 		if ok {

@@ -73,5 +73,14 @@ func (c *Coordinator) Gathered(now anteroom.Time) bool {
 	})
 }
 
+// gatherFor bounds how long a shuffle waits for sites that have not told of all who wait there: one that cannot be
+// reached must not delay the start for all others.
+const gatherFor = 2 * time.Second
+
+// GatherOver reports that nothing more is waited for after Gather.
+func (c *Coordinator) GatherOver(now anteroom.Time) bool {
+	return c.Gathered(now) || now.Sub(c.gatherAt) >= gatherFor
+}
+
 // MustStore reports that Needs would return a record.
 func (c *Coordinator) MustStore() bool { return c.dirty }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,6 +75,26 @@ func TestNoTurnBeforeTheAnswer(t *testing.T) {
 	s.ReceiveFindings(now, Findings{Epoch: 1, Found: []Finding{{ID: ticket.ID, Standing: Waiting, Key: ticket.Arrival}}})
 	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonTurn {
 		t.Fatalf("known to wait here only, the visitor hears %+v", a)
+	}
+}
+
+// A door that answers alone has brought a ticket once more that another site knows to be used. It has no place here then, and no turn.
+func TestAUsedTicketHasNoPlace(t *testing.T) {
+	now := midnight
+	s := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
+	s.Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}, Sites: 2})
+	ticket := anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now, Next: now}
+	polls := []Poll{{ID: ticket.ID, Key: now, Due: now}}
+	s.Polls(now, polls)
+	s.Visit(now, anteroom.Visit{Ticket: ticket, NewID: anteroom.ID{2}})
+	s.ReceiveFindings(now, Findings{Epoch: 1, Found: []Finding{{ID: ticket.ID, Standing: Used}}})
+	s.Polls(now, polls) // the next copy of the ticket
+	s.ReceiveOffers(now, Offers{Epoch: 1, Granted: Units{1, 1}, At: now, IDs: []anteroom.ID{ticket.ID}})
+	if s.here.find(&ticket.ID) != 0 || s.Called(ticket.ID) {
+		t.Error("a used ticket waits here")
+	}
+	if !slices.ContainsFunc(s.TakeEvents(), func(e Event) bool { return e.Kind == EventForgotten && e.ID == ticket.ID && e.Lane == laneLeft }) {
+		t.Error("a restart would bring it back")
 	}
 }
 

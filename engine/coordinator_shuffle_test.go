@@ -287,3 +287,46 @@ func TestARecordedShuffleIsTheSameForEveryCoordinator(t *testing.T) {
 		t.Errorf("the line is %v", got)
 	}
 }
+
+// A cookie that was made while the record of a shuffle was being written says the place of before, though it is younger than the shuffle.
+func TestACookieOfWhileAShuffleWasRecorded(t *testing.T) {
+	s := anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10}.WithDefaults()
+	now := midnight.Add(time.Hour)
+	figures := func(at, shuffled anteroom.Time) *Figures {
+		return &Figures{At: at, Waiting: 1000, Front: at.Add(-time.Hour), Shuffled: shuffled, Known: true, Step: baseStep,
+			Seconds: []SecondCount{{Second: int64(at.Add(-time.Hour)) / 1e6, Count: 900}}}
+	}
+	t.Run("a door", func(t *testing.T) {
+		for _, c := range []struct {
+			name      string
+			made      anteroom.Time
+			knows     bool
+			asks      bool
+			undecided string
+		}{
+			{"before it heard", now.Add(-time.Second), true, true, "sends visitors away by the place of before"},
+			{"after it heard", now.Add(time.Second), true, false, "asks about every cookie"},
+			{"before the door began", now.Add(-time.Second), false, false, "asks about every cookie"},
+		} {
+			d := NewDoor(s)
+			if c.knows {
+				d.Apply(now.Add(-3*time.Second), Queue, figures(now.Add(-3*time.Second), 0))
+			}
+			d.Apply(now, Queue, figures(now, now.Add(-2*time.Second)))
+			v := anteroom.Visit{Ticket: anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Minute), LastCheckIn: c.made, Next: now.Add(20 * time.Second)}}
+			if _, asks := d.Decide(now.Add(20*time.Second), &v); asks != c.asks {
+				t.Errorf("%s: the door %s", c.name, c.undecided)
+			}
+		}
+	})
+	t.Run("a site", func(t *testing.T) {
+		for _, running := range []bool{true, false} {
+			x := NewSite(now, SiteKey{Name: "here", Incarnation: 1}, s)
+			x.figured = running
+			x.reorder(now, now.Add(-2*time.Second))
+			if got := x.unshuffled(anteroom.Ticket{LastCheckIn: now.Add(-time.Second)}); got != running {
+				t.Errorf("running %v: what the cookie was told counts: %v", running, !got)
+			}
+		}
+	})
+}

@@ -184,8 +184,9 @@
 // order again. Places told before do not count any more. Sites get the keys in messages of
 // their own ([Keys]); where one is lost, the next check-in tells, for the coordinator's key
 // wins. Cookies cannot be changed, so the moment of the shuffle is told with the figures: a
-// cookie of before it says nothing of the order, and whoever has one and no place (it had lapsed
-// before the shuffle) is behind everybody in the draw and before everybody who comes later.
+// cookie of before it, or of before the site or the door heard of it, says nothing of the
+// order, and whoever has one and no place (it had lapsed before the shuffle) is behind
+// everybody in the draw and before everybody who comes later.
 //
 // # Machines and messages
 //

@@ -15,7 +15,7 @@ type Door struct {
 	settings anteroom.Settings
 	mode     Mode
 	figures  *Figures
-	shuffled anteroom.Time // see Figures
+	shuffled anteroom.Time // cookies of before then say nothing of the order; see reordered
 	anyone   anteroom.Time // when the site last let in others than those whose turn it was: open, or cut off
 
 	known    slab[knownSession] // until Forget: the site says when a session has ended
@@ -68,8 +68,11 @@ func NewDoor(s anteroom.Settings) *Door {
 func (d *Door) Configure(s anteroom.Settings) { d.settings = inForce(s) }
 
 // Apply takes the site's view: the mode and the figures.
-func (d *Door) Apply(m Mode, f *Figures) {
-	d.mode, d.figures, d.shuffled = m, f, max(d.shuffled, f.Shuffled)
+func (d *Door) Apply(now anteroom.Time, m Mode, f *Figures) {
+	if f.Shuffled > d.figures.Shuffled {
+		d.shuffled = reordered(now, f.Shuffled, d.figures.At != 0)
+	}
+	d.mode, d.figures = m, f
 }
 
 // Decide decides about one request if it can. ask means that the site must.

@@ -417,7 +417,7 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 		}
 		if m.Figures != nil {
 			x.figured = true
-			x.door.Apply(m.Mode, m.Figures)
+			x.door.Apply(now, m.Mode, m.Figures)
 		} else {
 			x.door.mode = m.Mode
 		}

@@ -188,8 +188,8 @@ func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, 
 		return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Method: s.QueueingMethod, Refresh: 2 * MinInterval}
 	}
 	t := anteroom.Ticket{ID: id, Arrival: x.came, Bind: v.Bind, Lane: v.Lane}
-	if t.Arrival == 0 || t.Arrival > x.lastKey {
-		x.lastKey = max(x.lastKey+1, or0(x.came, now))
+	if t.Arrival == 0 || t.Arrival > x.lastKey || void(s, t.Arrival) {
+		x.lastKey = max(x.lastKey+1, or0(x.came, now), s.ResetAt)
 		t.Arrival = x.lastKey
 	}
 	if why = or(why, anteroom.ReasonNone, anteroom.ReasonLine); hold != anteroom.ReasonNone {

@@ -45,6 +45,7 @@ func TestDoorAlone(t *testing.T) {
 		{name: "early", visit: with(place, func(t *anteroom.Ticket) { t.Next = at(time.Second) }), reason: anteroom.ReasonEarly, ticket: old},
 		{name: "place lost", visit: with(place, func(t *anteroom.Ticket) { t.Next = at(-time.Hour) }), reason: anteroom.ReasonPlaceLost, ticket: fresh, cookie: true},
 		{name: "line reset", set: func(s *anteroom.Settings) { s.ResetAt = at(-time.Second) }, visit: with(place, same), reason: anteroom.ReasonPlaceLost, ticket: fresh, cookie: true},
+		{name: "line reset by a clock ahead", set: func(s *anteroom.Settings) { s.ResetAt = at(time.Second) }, visit: newcomer, reason: anteroom.ReasonLine, ticket: fresh, cookie: true},
 		{name: "somebody else's", visit: anteroom.Visit{Ticket: place, NewID: fresh, Bind: 4}, reason: anteroom.ReasonBound, ticket: fresh, cookie: true},
 		{name: "waits and all are refused", set: func(s *anteroom.Settings) { s.QueueingMethod = anteroom.Reject }, visit: with(place, same), verdict: anteroom.Refuse, reason: anteroom.ReasonReject, ticket: old, cookie: true},
 		{name: "session by its cookie", visit: with(session, same), verdict: anteroom.Admit, reason: anteroom.ReasonSession, ticket: old},
@@ -91,6 +92,9 @@ func TestDoorAlone(t *testing.T) {
 		}
 		if d.Ticket.ID == old && d.Ticket.Arrival != c.visit.Ticket.Arrival {
 			t.Errorf("%s: another place", c.name)
+		}
+		if d.Ticket.ID == fresh && void(&s, d.Ticket.Arrival) {
+			t.Errorf("%s: a place that is void", c.name)
 		}
 	}
 }

@@ -212,3 +212,31 @@ func (w *trial) agreeOnLanes(t failer) {
 		}
 	}
 }
+
+// Whoever came to a door before the line was reset, and is decided about after that, has a place in the new line; so has whoever comes
+// where the clock is behind.
+func TestNoPlaceIsVoidFromTheStart(t *testing.T) {
+	for name, ago := range map[string]time.Duration{"came before": 50 * time.Millisecond, "the clock is behind": 0} {
+		now := midnight
+		x := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
+		x.Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
+		reset := x.settings
+		reset.ResetAt = now.Add(20*time.Millisecond - ago)
+		x.Configure(now, reset)
+		var before anteroom.Time
+		for i := range byte(2) {
+			id := anteroom.ID{1 + i}
+			x.came = now.Add(-ago)
+			x.Visit(now, anteroom.Visit{Ticket: anteroom.Ticket{ID: id}, Fresh: true, Stream: true})
+			slot := x.here.find(&id)
+			if slot == 0 {
+				t.Fatalf("%s: visitor %d does not wait", name, i)
+			}
+			key := x.here.at(slot).key
+			if void(&reset, key) || key <= before {
+				t.Errorf("%s: the place of visitor %d is void, or not behind the one before: %v after the reset", name, i, key.Sub(reset.ResetAt))
+			}
+			before = key
+		}
+	}
+}

@@ -38,6 +38,7 @@ type Site struct {
 	sound    bool   // free never was negative, passthrough aside
 	opening  Opening
 	shuffled anteroom.Time // see Figures
+	ordered  anteroom.Time // cookies of before then say nothing of the order; see reordered
 	over     bool          // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
 
 	recorded  anteroom.Time // the newest event restored
@@ -241,13 +242,14 @@ func (s *Site) reset(now anteroom.Time) {
 	s.spareHeld = held
 }
 
-// newKey is an arrival key: the moment, made unique and ascending at this site.
+// newKey is an arrival key: the moment, made unique and ascending at this site. A reset of the line does not make it void that this
+// request has come to its door before, nor that the clock here is behind the one by which the line was reset.
 func (s *Site) newKey(now anteroom.Time) anteroom.Time {
 	at := or0(s.came, now)
-	if at <= s.lastKey && at < now {
+	if at <= s.lastKey && at < now && !void(&s.settings, at) {
 		return at // it came to its door before others who were heard first
 	}
-	s.lastKey = max(s.lastKey+1, at)
+	s.lastKey = max(s.lastKey+1, at, s.settings.ResetAt)
 	return s.lastKey
 }
 
@@ -393,8 +395,8 @@ func (s *Site) view(now anteroom.Time, m *State) {
 		s.lostAt, s.lostMost = now.Add(-s.lostFor), s.settings.TotalActiveUsers
 	}
 	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
+		s.reorder(now, m.Figures.Shuffled)
 		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
-		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
 		s.joins.heardOf(m.Figures.At.Add(-s.trip / 2))
 	}
 }

@@ -275,7 +275,12 @@ func (s *Site) find(now anteroom.Time, f Finding) {
 		s.dismissed(f.ID)
 	}
 	delete(s.questions, f.ID)
-	if slot := s.here.find(&f.ID); slot != 0 {
+	if slot := s.here.find(&f.ID); slot != 0 && f.Standing == Used { // a door has brought it once more (see Polls)
+		s.dropOffer(slot)
+		s.forget(now, slot)
+		s.events[len(s.events)-1].Lane = laneLeft
+		s.consume(f.ID, now, now)
+	} else if slot != 0 {
 		s.here.at(slot).flags &^= hereUnasked
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 	}
@@ -332,7 +337,7 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 			t.AcceptedAt, t.Next, t.Home = 0, now, 0
 		}
 		t.Arrival, t.Lane = f.Key, f.Lane
-		t.LastCheckIn = max(t.LastCheckIn, s.shuffled+1) // that key is of after any shuffle
+		t.LastCheckIn = max(t.LastCheckIn, s.ordered+1) // that key is of after any shuffle
 	}
 	return s.waitHere(now, v, t, 0)
 }

@@ -61,6 +61,7 @@ func (x *baseline) roomTime(int32) (anteroom.Time, bool)    { return x.w.now, tr
 func (x *baseline) configure(s anteroom.Settings)           { x.room.Configure(x.w.now, s) }
 func (x *baseline) next() (anteroom.Time, bool)             { return 0, false }
 func (x *baseline) advance()                                {}
+func (x *baseline) act(Act)                                 {}
 func (x *baseline) inLine(anteroom.ID) bool                 { return true }
 func (x *baseline) settled() bool                           { return true }
 

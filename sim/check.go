@@ -149,7 +149,7 @@ func (sc Scenario) Check() error {
 		return err
 	}
 	v, f := sc.Visitors, sc.Faults
-	for _, p := range []float64{v.Streams, v.Parallel, v.Tabs, v.Reloads, v.Early, v.Sleeps, v.Freezes, v.Roams, v.Clones, v.Replays, v.Bare, v.Returns, v.NoCookies, v.LostCookies, f.Loss, f.Repeat, f.Reorder} {
+	for _, p := range []float64{v.Streams, v.Parallel, v.Tabs, v.Reloads, v.Early, v.Sleeps, v.Freezes, v.Roams, v.Clones, v.Replays, v.Quits, v.Bare, v.Returns, v.NoCookies, v.LostCookies, f.Loss, f.Repeat, f.Reorder} {
 		if !fine(p) || p > 1 {
 			return bad("a share of %v is not between 0 and 1", p)
 		}
@@ -229,6 +229,11 @@ func (sc Scenario) settingsAt(at time.Duration) anteroom.Settings {
 	s, coming := sc.Settings, sc.Changes
 	for len(coming) > 0 && coming[0].At.Truncate(time.Microsecond) <= at { // as fine as room time
 		s, coming = coming[0].Settings, coming[1:]
+	}
+	for _, a := range sc.Acts {
+		if a.What == "reset" && a.At.Truncate(time.Microsecond) <= at {
+			s.ResetAt = max(s.ResetAt, epoch.Add(a.At))
+		}
 	}
 	var ahead anteroom.Ahead
 	for _, c := range coming {

@@ -62,6 +62,7 @@ const (
 	bare   // loads nothing but the page
 	returns
 	freezes
+	quits
 )
 
 type marks uint32
@@ -111,7 +112,7 @@ func (w *world) arrive() {
 		share float64
 		habit habits
 	}{{v.Streams, streams}, {v.Parallel, parallel}, {v.Tabs, tabs}, {v.Reloads, reloads}, {v.Early, early},
-		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}, {v.Returns, returns}, {v.Freezes, freezes}} {
+		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}, {v.Returns, returns}, {v.Freezes, freezes}, {v.Quits, quits}} {
 		if h.share > 0 && w.crowd.Float64() < h.share {
 			p.habits |= h.habit
 		}
@@ -262,8 +263,11 @@ func (w *world) answered(r uint32, d anteroom.Decision, outside bool) {
 			w.silence(p)
 			w.plan(who, retryAfter)
 		}
+		if d.Reason == anteroom.ReasonLeft {
+			w.later(w.between(time.Second, 40*time.Second), func() { w.copied(who, q.visit.Ticket) })
+		}
 		if q.primary {
-			if p.entered == 0 {
+			if p.entered == 0 && d.Reason != anteroom.ReasonLeft {
 				p.marks |= refused
 			}
 			w.leave(who)
@@ -305,6 +309,10 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 		}
 	}
 	p.marks |= shown
+	if p.habits&quits != 0 && p.habits&clone == 0 {
+		p.habits &^= quits
+		w.after(w.between(time.Second, time.Minute), evQuit, who, 0)
+	}
 	if p.habits&noCookies != 0 {
 		// A client without memory: every request is somebody new. It gives up after three.
 		if p.requests >= 3 {
@@ -613,6 +621,15 @@ func (w *world) act(e event) {
 		if p.state == waiting && p.marks&asleep == 0 || p.state == inside && p.pending == 0 {
 			w.plan(e.who, w.between(0, time.Second))
 		}
+	case evQuit:
+		if p.state == waiting && p.marks&asleep == 0 && !p.ticket.ID.IsZero() && !p.ticket.Accepted() {
+			if p.stream != 0 { // the page with the stream goes
+				w.closeStream(e.who)
+			}
+			v := w.visitOf(p)
+			v.Leave, v.NoJoin, v.NoClaim = true, true, true
+			w.post(e.who, v, true, false)
+		}
 	case evClone:
 		if p.state != waiting || p.ticket.ID.IsZero() {
 			return
@@ -631,6 +648,15 @@ func (w *world) cloned(of int32) {
 	who := int32(len(w.people))
 	w.people = append(w.people, c)
 	w.patience(who)
+	w.send(who, true)
+}
+
+// copied lets a ticket be used again whose visitor has given up its place.
+func (w *world) copied(of int32, t anteroom.Ticket) {
+	who, p := int32(len(w.people)), &w.people[of]
+	w.people = append(w.people, person{ticket: t, arrived: w.now, site: int16(w.crowd.IntN(len(w.sc.Sites))), habits: p.habits & (streams | clones), marks: p.marks & shared})
+	w.judge.came(who)
+	w.judge.comesLate(who) // not before somebody says that the place is no more
 	w.send(who, true)
 }
 

@@ -59,6 +59,7 @@ func (x *ideal) roomTime(int32) (anteroom.Time, bool)    { return x.w.now, true 
 func (x *ideal) event(event)                             {}
 func (x *ideal) configure(anteroom.Settings)             {}
 func (x *ideal) finish(*Numbers)                         {}
+func (x *ideal) act(Act)                                 {}
 func (x *ideal) inLine(anteroom.ID) bool                 { return true }
 func (x *ideal) settled() bool                           { return true }
 

@@ -73,6 +73,10 @@ type judge struct {
 	undated    map[anteroom.ID]bool            // places by a clock that was yet to be set: they are moved along with it
 	strangers  map[anteroom.ID]bool            // tickets with a turn whose visitors have not been told them yet
 	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told, or taken
+	void       map[anteroom.ID]anteroom.Time   // tickets whose places were given up or reset
+	byHand     map[anteroom.ID]anteroom.Time   // turns that the operator gave and that have not been taken
+	onHold     bool                            // nothing can be recorded
+	shuffled   *shuffled                       // the newest order by chance; nil: there was none
 	backs      map[int32]anteroom.Time         // visitors who come back first, since when they wait
 	owed, over []float64                       // turns that each lane is behind its share, and before it
 	proved     map[int32]anteroom.Time         // with lanes: when a visitor has come back for the first time
@@ -128,10 +132,10 @@ const (
 
 // checks names the checks and says what each holds a run to.
 var checks = []struct{ Name, Means string }{
-	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new during queue_all, a prequeue or reject, while a limit is 0, or when all nodes of a site have found no origin that answers for two seconds"},
+	{"cap", "never more active sessions than total_active_users, and not more of a lane than what is reserved for others leaves; nobody new during queue_all, a prequeue or reject, while a limit is 0 or nothing can be recorded, or when all nodes of a site have found no origin that answers for two seconds"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
-	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment"},
-	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, is not shown as far better than it is, and never gets worse; at the end every unit is back"},
+	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment; after a shuffle its order counts, in who is called and in what visitors see; a turn that the operator gave stands until its visitor comes"},
+	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, is not shown as far better than it is, and never gets worse; one that was given up or reset is nobody's; at the end every unit is back"},
 	{"once", "one ticket has one session, however many clients use it and however often; requests sent at once with a used one get one place"},
 	{"stay", "a request within a session never gets the waiting page"},
 	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take; a slot is not free while a pass may still be used for it"},
@@ -165,7 +169,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, byHand: map[anteroom.ID]anteroom.Time{}, void: map[anteroom.ID]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}
@@ -232,7 +236,7 @@ func (j *judge) slots() int { return j.slotsBeside(0) }
 
 // slotsBeside is what is free by the limits if so many more seats are used.
 func (j *judge) slotsBeside(seats int) int {
-	if j.set.QueueAll || j.set.Prequeueing || j.set.QueueingMethod == anteroom.Reject {
+	if j.onHold || j.set.QueueAll || j.set.Prequeueing || j.set.QueueingMethod == anteroom.Reject {
 		return 0
 	}
 	free := func(limit, used int) int { return limit - int(j.w.reserved()*float64(limit)) - used }

@@ -36,6 +36,7 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 	}
 	j.credited(who, q, d)
 	j.together(who, q, d)
+	j.givesUp(who, q, d)
 	switch d.Verdict {
 	case anteroom.Admit:
 		j.letIn(who, q, d)
@@ -112,7 +113,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
-	j.look(checkCap, j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
+	_, byHand := j.byHand[id]
+	delete(j.byHand, id)
+	j.look(checkCap, byHand || j.onHold && d.Reason == anteroom.ReasonTurn || j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
 		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
 	})
 	if o := w.origin; o != nil && j.set.Protect && j.flows() {
@@ -242,6 +245,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		}
 	}
 	j.keepsPlace(who, q, d)
+	j.keepsTurn(who, q, d)
 	switch d.Reason {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
 		p.marks |= anew
@@ -308,23 +312,25 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 	if !known && (q.visit.Fresh || d.Ticket.ID != t.ID) {
 		j.undated[d.Ticket.ID] = true
 	}
+	j.seesPlace(who, d)
 	if q.visit.Fresh || t.Accepted() || t.ID.IsZero() {
 		return
 	}
-	if d.Ticket.ID == t.ID && t.Told != 0 && d.AheadKnown && d.Ticket.Lane == t.Lane {
+	reordered := j.shuffled != nil && t.LastCheckIn <= j.shuffled.heard
+	if !reordered && d.Ticket.ID == t.ID && t.Told != 0 && d.AheadKnown && d.Ticket.Lane == t.Lane {
 		j.look(checkBooks, d.Ahead < int(t.Told), func() string {
 			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
 		})
 	}
-	if d.AheadKnown && d.Ticket.ID == t.ID {
+	if j.shuffled == nil && d.AheadKnown && d.Ticket.ID == t.ID {
 		j.placed(who, d)
 	}
-	if d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && !j.undated[t.ID] {
+	if !reordered && d.Ticket.ID == t.ID && !d.Ticket.Accepted() && j.flows() && !j.undated[t.ID] {
 		j.look(checkBooks, d.Ticket.Arrival <= t.Arrival.Add(time.Second), func() string {
 			return fmt.Sprintf("visitor %d has the place of an arrival %v later than before", who, d.Ticket.Arrival.Sub(t.Arrival))
 		})
 	}
-	if known && d.Reason == anteroom.ReasonPlaceLost {
+	if known && t.Arrival >= j.set.ResetAt && d.Reason == anteroom.ReasonPlaceLost {
 		kept := t.Next.Add(j.set.PlaceHold)
 		j.look(checkBooks, now >= kept, func() string {
 			return fmt.Sprintf("visitor %d has lost the place, which was to be kept for another %v", who, kept.Sub(now))

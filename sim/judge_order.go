@@ -96,6 +96,10 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		}
 	}
 	for _, id := range ids {
+		if j.onHold {
+			j.look(checkCap, false, func() string { return "a turn is given while nothing can be recorded" })
+		}
+		j.notLeft(id, "a turn is given to")
 		who, ok := j.w.byID[id]
 		if ok {
 			j.inLanes(who, j.w.people[who].lane)
@@ -162,6 +166,7 @@ func (j *judge) release(who int32) {
 
 // unrelease: a turn was not taken, or could not be given.
 func (j *judge) unrelease(id anteroom.ID) {
+	delete(j.byHand, id)
 	who, ok := j.w.byID[id]
 	if !ok {
 		delete(j.strangers, id)
@@ -200,7 +205,11 @@ func (j *judge) overtakes(who int32) {
 	broken := int32(-1)
 	for i := j.touch.next(0); i >= 0 && i < int32(len(w.people)); i = j.touch.next(i + 1) {
 		p := &w.people[i]
-		if p.arrived.Add(time.Second) >= mine {
+		if j.shuffled != nil {
+			if !j.shuffled.before(i, who, w.people) {
+				continue
+			}
+		} else if p.arrived.Add(time.Second) >= mine {
 			break
 		}
 		if p.lane != w.people[who].lane || !w.present(p) && !j.awaited(p) || p.habits&clones != 0 || p.marks&undated != 0 { // a shared cookie is where it was seen last

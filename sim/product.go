@@ -29,6 +29,7 @@ type product struct {
 	record   engine.LedgerRecord // as stored
 	revision uint64              // of it
 	stalled  bool                // the store answers nobody
+	draw     *draw               // the newest shuffle
 
 	number   uint32 // of the newest process
 	planned  []fault
@@ -439,7 +440,7 @@ func (x *product) reported(node int32, t anteroom.Ticket, taken func()) {
 func (x *product) configure(s anteroom.Settings) {
 	for _, c := range x.coord { // draining may end one
 		if c.machine != nil {
-			c.machine.Configure(c.room(x.w.now), s)
+			c.machine.Configure(c.room(x.w.now), x.draw.holds(s))
 			x.drain(c)
 		}
 	}
@@ -543,6 +544,7 @@ func (x *product) atCoordinator(c *coordinatorProcess, data []byte) {
 	for _, d := range r.Departures {
 		if d.Why == engine.NoShow || d.Why == engine.Declined {
 			delete(x.ahead, d.ID)
+			x.w.judge.losesTurn(d)
 			x.w.judge.unrelease(d.ID)
 		}
 	}
@@ -555,14 +557,15 @@ func (x *product) begin(c *coordinatorProcess) {
 	if c.writing {
 		return
 	}
-	set := x.w.sc.settingsAt(x.w.since(x.w.now))
+	set := x.draw.holds(x.w.sc.settingsAt(x.w.since(x.w.now)))
 	machine, _ := c.before.Begin(c.room(x.w.now), set, x.record, x.seed)
+	x.draw.redo(c.room(x.w.now), machine)
 	c.revision = x.revision
 	c.pending, _ = machine.Needs()
 	c.machine, c.writing = nil, true
 	x.store(c, func() {
 		c.machine = machine
-		if now := x.w.sc.settingsAt(x.w.since(x.w.now)); !reflect.DeepEqual(now, set) { // changed during the write
+		if now := x.draw.holds(x.w.sc.settingsAt(x.w.since(x.w.now))); !reflect.DeepEqual(now, set) { // changed during the write
 			c.machine.Configure(c.room(x.w.now), now)
 		}
 		c.before.Done(c.room(x.w.now), machine, c.pending)
@@ -617,6 +620,9 @@ func (x *product) drain(c *coordinatorProcess) {
 	out := c.machine.Take()
 	for i := range out {
 		if o := out[i].Offers; o != nil {
+			if o.ByHand {
+				w.judge.calls(o.IDs)
+			}
 			for _, id := range o.IDs {
 				if x.ahead[id] { // its unit has come
 					delete(x.ahead, id)
@@ -848,6 +854,7 @@ func (x *product) tick(end int) {
 		for _, c := range x.coord {
 			if c.machine != nil && !c.paused {
 				c.machine.Tick(c.room(w.now))
+				x.proceed(c)
 				x.drain(c)
 			}
 		}

@@ -17,6 +17,7 @@ type Scenario struct {
 
 	anteroom.Settings          // at the start
 	Changes           []Change // ascending
+	Acts              []Act
 
 	Sites    []Site // none: one site with one node
 	Arrivals []Flow
@@ -32,6 +33,13 @@ type Change struct {
 	Settings anteroom.Settings
 	// Planned says that the change is known from the start: waits are estimated with its limits.
 	Planned bool
+}
+
+// Act is what an operator does by hand, or an event.
+type Act struct {
+	At   time.Duration
+	What string // "admit": N turns for the next in line; "hold": nothing can be recorded for N seconds, in a room of one process; "reset": nobody has a place any more; "shuffle": a change at the same moment ends a prequeue, and places are by chance
+	N    int
 }
 
 // Site is a data centre.
@@ -73,6 +81,7 @@ type Visitors struct {
 	Roams          float64 // share that goes on at another site, once, waiting or inside
 	Clones         float64 // share whose cookie is used by a second client as well
 	Replays        float64 // share that comes back with its waiting cookie after the session
+	Quits          float64 // share that gives up the place by the page's button, after which its cookie is used again
 	Bare           float64 // share that loads nothing but the page itself
 	Returns        float64 // share that leaves when the origin fails, and comes back when the session is over
 	NoCookies      float64 // share that keeps no cookie: each request is a new visitor

@@ -41,6 +41,8 @@ type system interface {
 	advance()
 	// configure puts new settings in force.
 	configure(s anteroom.Settings)
+	// act has an operator do something.
+	act(a Act)
 	// inLine says whether a ticket that waits has a place in the room's line.
 	inLine(id anteroom.ID) bool
 	// silence is how long a node has been out of touch with its site.
@@ -108,8 +110,10 @@ const (
 	evSleep                      // a person's phone falls asleep; arg 1: wakes up
 	evRoam                       // a person goes on at another site
 	evClone                      // a second client uses the person's cookie
+	evQuit                       // a person gives up the place by the button of the page
 	evReplay                     // a person comes back with an old ticket
 	evChange                     // settings; who indexes Scenario.Changes
+	evAct                        // who indexes Scenario.Acts
 	evPoint                      // a point of the result
 	evFault                      // who indexes the plan of faults, arg 1 ends it
 	evTick                       // who is the end of a process
@@ -183,6 +187,9 @@ func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 		w.system = newIdeal(w)
 	default:
 		w.system = newPublished(w, seed)
+	}
+	for i := range sc.Acts {
+		w.after(sc.Acts[i].At, evAct, int32(i), 0)
 	}
 	for i := range sc.Changes {
 		w.after(sc.Changes[i].At, evChange, int32(i), 0)
@@ -321,6 +328,15 @@ func (w *world) handle(e event) {
 		if before.QueueingMethod != now.QueueingMethod || before.QueueAll != now.QueueAll || before.Suspended != now.Suspended {
 			w.turned()
 		}
+	case evAct:
+		a := w.sc.Acts[e.who]
+		if a.What == "reset" {
+			w.judge.resets()
+			w.judge.limits(w.sc.settingsAt(w.since(w.now)))
+			w.system.configure(w.judge.set)
+			w.turned()
+		}
+		w.system.act(a)
 	case evPoint:
 		w.judge.point()
 		w.after(w.sc.step(), evPoint, 0, 0)

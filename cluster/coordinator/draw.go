@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	// gatherFor bounds how long a shuffle waits for sites that have not reported all of their visitors: one unreachable
-	// site must not delay the start for all others.
-	gatherFor = 2 * time.Second
 	// keepFor bounds the writing of a shuffle; after a failure, keepAgain passes before the next attempt.
 	keepFor   = 30 * time.Second
 	keepAgain = 2 * time.Second
@@ -30,7 +27,6 @@ type draw struct {
 	event  anteroom.Event
 	number int
 	span   time.Duration
-	since  anteroom.Time
 	asked  bool // the sites were asked for everyone who waits there
 	record *shuffles.Record
 }
@@ -106,7 +102,7 @@ func (r *room) advance(now anteroom.Time) {
 		next = shuffles.Stage{Event: f.Event.ID, Number: f.Number}
 	case r.draw != nil:
 	case r.shuffleDue():
-		r.draw = &draw{tag: shuffles.Tag(f.Event.ID, f.Number), event: *f.Event, number: f.Number, span: f.Start.Sub(f.Prequeue), since: now}
+		r.draw = &draw{tag: shuffles.Tag(f.Event.ID, f.Number), event: *f.Event, number: f.Number, span: f.Start.Sub(f.Prequeue)}
 	case r.stage != shuffles.Stage{}:
 		next.Started = true // no shuffle, or the event was called off
 	}
@@ -126,7 +122,7 @@ func (r *room) gather(now anteroom.Time) {
 // proceed continues a shuffle in progress. The caller holds the lock.
 func (r *room) proceed(now anteroom.Time) {
 	d := r.draw
-	if d == nil || d.record != nil || !r.machine.Gathered(now) && now.Sub(d.since) < gatherFor {
+	if d == nil || d.record != nil || !d.asked || !r.machine.GatherOver(now) {
 		return
 	}
 	rec := shuffles.RecordOf(&d.event, d.number, r.machine.Entrants(now))

@@ -142,6 +142,52 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		}
 		cutSites(sc, rng)
 	},
+	// A prequeue ends with a shuffle.
+	"shuffle": shuffle,
+	// The same, where visitors go to other data centers and lose cookies, and a role changes hands.
+	"shuffle-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		shuffle(sc, rng)
+		sc.Visitors.Roams, sc.Visitors.LostCookies, sc.Visitors.Sleeps = 0.3, 0.1, 0.1
+		sc.Faults.Handovers = every(20*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+		sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: sc.Acts[0].At + span(rng, 0, time.Second), For: time.Second})
+	},
+	// Visitors give up their places, and their cookies are used again.
+	"quits": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Quits = 0.5
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 150, 150
+		if rng.IntN(2) == 0 {
+			sc.Faults.Handovers = every(30*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+		}
+	},
+	// The same, where cookies are shared all the time, and used at other data centers.
+	"quits-roams": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Quits, sc.Visitors.Clones, sc.Visitors.Roams, sc.Visitors.Tabs = 0.5, 0.3, 0.3, 0.2
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 150, 150
+	},
+	// The line is reset now and then.
+	"resets": resets,
+	// The same, where visitors go to other data centers and lose cookies, and roles change hands.
+	"resets-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		resets(sc, rng)
+		sc.Visitors.Roams, sc.Visitors.LostCookies, sc.Visitors.Sleeps = 0.3, 0.1, 0.2
+		sc.Faults.Handovers = every(20*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+	},
+	// The room is shut, and the operator gives turns by hand.
+	"by-hand": byHand,
+	// The same, where visitors sleep, and roles change hands.
+	"by-hand-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		byHand(sc, rng)
+		sc.Visitors.Sleeps = 0.2
+		sc.Faults.Handovers = every(30*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+	},
+	// A room of one process, where nothing can be recorded now and then; sometimes nobody waits then.
+	"held": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Sites = []sim.Site{{Name: "here"}}
+		if rng.IntN(2) == 0 {
+			sc.TotalActiveUsers, sc.NewUsersPerMinute = 300, 1500
+		}
+		sc.Acts = every(30*time.Second, rng, func(at time.Duration) sim.Act { return sim.Act{At: at, What: "hold", N: 2 + rng.IntN(9)} })
+	},
 	// Edges report whom they let in, and sessions become shorter than passes of before.
 	"shortens": func(sc *sim.Scenario, _ *rand.Rand) {
 		sc.SessionDuration, sc.Pass, sc.PassReported = 2*time.Minute, time.Minute, true
@@ -243,6 +289,32 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		f.Cuts = []sim.Cut{{At: f.Deaths[0].At - 100*time.Millisecond, For: time.Minute, Site: "far"}}
 		sc.Arrivals = []sim.Flow{{To: 3 * time.Second, Visitors: 40, Site: "far"}, {From: 2 * time.Second, To: 30 * time.Second, Visitors: 60}}
 	},
+}
+
+// shuffle ends a prequeue with a shuffle.
+func shuffle(sc *sim.Scenario, rng *rand.Rand) {
+	open := sc.Settings
+	sc.Prequeueing = true
+	sc.Acts = []sim.Act{{At: span(rng, 40*time.Second, time.Minute), What: "shuffle"}}
+	sc.Changes = []sim.Change{{At: sc.Acts[0].At, Settings: open}}
+	sc.Arrivals = append(sc.Arrivals, sim.Flow{To: 30 * time.Second, Visitors: 120})
+}
+
+func byHand(sc *sim.Scenario, rng *rand.Rand) {
+	opens(sc, rng)
+	for i := range sc.Changes {
+		if i%2 == 0 && rng.IntN(2) == 0 {
+			sc.Changes[i].Settings = sc.Settings
+			sc.Changes[i].Settings.QueueAll = true
+		}
+	}
+	sc.Acts = every(8*time.Second, rng, func(at time.Duration) sim.Act { return sim.Act{At: at, What: "admit", N: 1 + rng.IntN(15)} })
+}
+
+func resets(sc *sim.Scenario, rng *rand.Rand) {
+	sc.Acts = every(50*time.Second, rng, func(at time.Duration) sim.Act { return sim.Act{At: at, What: "reset"} })
+	sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 150, 150
+	sc.Visitors.Streams = 0.4
 }
 
 // outage has the origin die for a while.

@@ -292,7 +292,15 @@ func (s *Site) Sound() bool { return s.sound }
 
 // permits is what may be spent here without asking.
 func (s *Site) permits() int64 {
-	if !s.synced || !s.sound || s.settings.TotalActiveUsers == 0 || s.settings.NewUsersPerMinute == 0 {
+	if s.settings.TotalActiveUsers == 0 || s.settings.NewUsersPerMinute == 0 {
+		return 0
+	}
+	return s.granted()
+}
+
+// granted is what is there to be spent.
+func (s *Site) granted() int64 {
+	if !s.synced || !s.sound {
 		return 0
 	}
 	return s.balance.Permits()

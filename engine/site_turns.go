@@ -77,7 +77,8 @@ func (s *Site) call(now anteroom.Time, id anteroom.ID, o *Offers, ahead bool) {
 		s.departures = append(s.departures, Departure{ID: id, Why: why})
 	case s.here.at(slot).flags&hereOffered != 0:
 		s.unitFor(now, slot, ahead)
-	case s.closed() && !o.ByHand, s.permits() < 1 && !ahead:
+	// A limit of 0 does not decline a turn: the site may be late to raise it.
+	case closed(&s.settings) && !o.ByHand, s.granted() < 1 && !ahead:
 		s.departures = append(s.departures, Departure{ID: id, Why: Declined})
 	case !o.ByHand && !s.canTake(now, slot, o.Expected):
 		// It has just been told to come back later, which the coordinator could not know.
@@ -100,7 +101,7 @@ func (s *Site) unitFor(now anteroom.Time, slot uint32, ahead bool) {
 	o := s.offers[slot]
 	switch {
 	case ahead || !o.ahead:
-	case s.permits() < 1:
+	case s.granted() < 1:
 		s.takeBack([]uint32{slot})
 	default:
 		o.ahead = false

@@ -338,12 +338,13 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 	}
 }
 
-// placed looks whether a place is about as far back as it is shown. Of those who have just left or come back the room has yet to
+// placed looks whether a place is about as far back as it is shown, where nothing goes wrong: whoever was cut off comes back to a place
+// ahead of those who came meanwhile, and what they have been shown does not get worse. Of those who have just left or come back the room has yet to
 // hear, and of those who came in the second before the visitor it had yet to hear when it showed the first place.
 func (j *judge) placed(who int32, d *anteroom.Decision) {
 	w, p := j.w, &j.w.people[who]
 	if !j.ordered() || !j.touch.has(who) || w.now.Sub(p.arrived) < 5*time.Second || j.set.QueueingMethod != anteroom.FIFO || len(w.sc.Lanes) > 0 ||
-		len(w.people) > 20_000 || p.habits&clones != 0 {
+		len(w.people) > 20_000 || p.habits&clones != 0 || !j.undisturbed() {
 		return
 	}
 	ahead, just := j.touch.before(who), int32(1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,30 +172,28 @@ func TestPlacesSurviveARestart(t *testing.T) {
 	})
 }
 
-// claimsAtStatus is a room at which something happens right after its figures have been read.
+// claimsAtStatus is a room at which something happens once, right after its figures have been read.
 type claimsAtStatus struct {
 	Room
-	then func()
+	then *atomic.Pointer[func()]
 }
 
-func (r *claimsAtStatus) Status() anteroom.Status {
+func (r claimsAtStatus) Status() anteroom.Status {
 	s := r.Room.Status()
-	if then := r.then; then != nil {
-		r.then = nil
-		then()
+	if then := r.then.Swap(nil); then != nil {
+		(*then)()
 	}
 	return s
 }
 
 // A seat that is taken while the counter is looked at is not free for the next in line.
 func TestAClaimAtTheMomentOfAnInvitation(t *testing.T) {
-	seen := &claimsAtStatus{}
+	var then atomic.Pointer[func()]
 	inWorld(t, sale, func(cfg *Config) {
 		find := cfg.Room
 		cfg.Room = func() (Room, anteroom.RoomID) {
 			room, id := find()
-			seen.Room = room
-			return seen, id
+			return claimsAtStatus{room, &then}, id
 		}
 	}, func(w *world) {
 		ids := []string{w.join(), w.join(), w.join()}
@@ -202,12 +201,13 @@ func TestAClaimAtTheMomentOfAnInvitation(t *testing.T) {
 			t.Fatalf("serving %s", s)
 		}
 		w.pass(inviteEvery / 2)
-		seen.then = func() {
+		claim := func() {
 			if a := w.claim(ids[0]); a.status != 200 {
 				t.Errorf("claim: %d %s", a.status, a.body)
 			}
 		}
-		if s := w.serving(); s != "2" || seen.then != nil {
+		then.Store(&claim)
+		if s := w.serving(); s != "2" || then.Load() != nil {
 			t.Errorf("serving %s of two seats, one taken and one kept for the second", s)
 		}
 	})

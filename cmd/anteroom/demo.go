@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/server"
 	"github.com/anteroom/anteroom/sim/demo/crowd"
@@ -165,7 +168,7 @@ func demoShop(ctx context.Context, o demoOptions, out io.Writer) error {
 	return nil
 }
 
-// demoProgress shows the room's numbers: in place on a terminal, else a line now and then.
+// demoProgress shows the numbers of the room in which most people are: in place on a terminal, else a line now and then.
 func demoProgress(ctx context.Context, s *server.Server, out io.Writer) {
 	every, end := 10*time.Second, "\n"
 	if st, err := os.Stdout.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 && out == io.Writer(os.Stdout) {
@@ -179,13 +182,22 @@ func demoProgress(ctx context.Context, s *server.Server, out io.Writer) {
 			return
 		case <-tick.C:
 		}
-		for _, st := range s.Status() {
-			line := fmt.Sprintf("  %d of %d active users · %d waiting · %d of %d new users in the last minute", st.ActiveUsers, st.TotalActiveUsers, st.Waiting, st.AdmittedLastMin, st.NewPerMinute)
-			if st.WaitKnown && st.Waiting > 0 {
-				line += fmt.Sprintf(" · wait for new visitors %v", st.WaitOfNewcomer.Round(time.Second))
-			}
-			fmt.Fprint(out, line+end)
+		rooms := s.Status()
+		if len(rooms) == 0 {
+			continue
 		}
+		st := slices.MaxFunc(rooms, func(a, b anteroom.Status) int {
+			return cmp.Compare(a.ActiveUsers+a.Waiting, b.ActiveUsers+b.Waiting)
+		})
+		line := "  "
+		if room := s.Manager().State().Room(st.Room); room != nil {
+			line += room.Name + ": "
+		}
+		line += fmt.Sprintf("%d of %d active users · %d waiting · %d of %d new users in the last minute", st.ActiveUsers, st.TotalActiveUsers, st.Waiting, st.AdmittedLastMin, st.NewPerMinute)
+		if st.WaitKnown && st.Waiting > 0 {
+			line += fmt.Sprintf(" · wait for new visitors %v", st.WaitOfNewcomer.Round(time.Second))
+		}
+		fmt.Fprint(out, line+end)
 	}
 }
 

@@ -41,6 +41,10 @@ func TestDemoLetsAPersonInWithinAMinute(t *testing.T) {
 	b.becomes(40*time.Second, fmt.Sprintf(`document.getElementById('ahead') ? +document.getElementById('ahead').textContent.replace(/\D/g, '') < %d : (%s)`, first, showsShop))
 	b.becomes(60*time.Second-time.Since(came), showsShop)
 	t.Logf("%d were ahead; in after %v", first, time.Since(came).Round(time.Second))
+	p.waitSaid(t, "  shop: ", 1)
+	if strings.Contains(p.said(), "  drop: ") {
+		t.Errorf("the numbers of a room in which nobody is: %s", p.said())
+	}
 	// The shop's page holds a stream open; Ctrl-C does not wait for it.
 	b.becomes(10*time.Second, `typeof feed == 'object' && feed.readyState == EventSource.OPEN`)
 	pressed := time.Now()

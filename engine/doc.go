@@ -107,9 +107,9 @@
 // session duration old. By then home knows that it cannot hear the other site, because its reports
 // are not answered ([Site] is apart) or because the coordinator says that a site is silent
 // ([State].Silent, also when another process has begun there meanwhile), and keeps the seat for
-// another session duration. So the seat outlasts what the origin sees, and no other site needs one. A visitor whom the other site does not know is not
-// admitted by the cookie alone, because a home that does not know of the visit would free the seat.
-// That visitor is admitted as a new visitor if nobody waits, and otherwise keeps the cookie until
+// another session duration. So the seat outlasts what the origin sees, and no other site needs one.
+// A visitor whom the other site does not know is not admitted by the cookie alone, because
+// a home that does not know of the visit would free the seat. That visitor is admitted as a new visitor if nobody waits, and otherwise keeps the cookie until
 // the session must be over, and then gets the place of the first arrival. If home says that the
 // session has ended, it ends everywhere; a revocation goes to home first, and home tells the
 // others. Only home adopts a session, and only after it lost its memory.

@@ -93,6 +93,7 @@ func (d *Door) Decide(now anteroom.Time, v *anteroom.Visit) (dec anteroom.Decisi
 	if rank, far := d.far(now, v); far {
 		f := d.figures.Of(t.Lane)
 		dec = waitFor(now, *t, anteroom.ReasonWaiting, d.settings, f, rank, f.Waiting)
+		d.date(&dec, t)
 		if !apart(&d.settings, v) {
 			d.polls = append(d.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: dec.Ticket.Next, Last: t.LastCheckIn})
 		}
@@ -136,6 +137,11 @@ func (d *Door) far(now anteroom.Time, v *anteroom.Visit) (rank int, far bool) {
 	}
 	rank = f.Rank(t.Arrival)
 	return rank, rank > 2*holdLine+d.settings.NewUsersPerMinute/30
+}
+
+// date makes the cookie of somebody who waits as old as what this door knows of the line: it may have been shuffled since.
+func (d *Door) date(dec *anteroom.Decision, t *anteroom.Ticket) {
+	dec.Ticket.LastCheckIn = max(t.LastCheckIn, min(dec.Ticket.LastCheckIn, d.figures.At))
 }
 
 // Learn remembers a session that the site let in through this door at a moment (that of

@@ -245,6 +245,7 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		return d
 	}
 	d := x.page(now, t, or(hold, anteroom.ReasonNone, anteroom.ReasonWaiting))
+	x.door.date(&d, &t)
 	if !apart(s, &v) {
 		x.door.polls = append(x.door.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: d.Ticket.Next, Last: t.LastCheckIn})
 		x.takePolls()

@@ -298,8 +298,9 @@ func (w *story) visit(t *testing.T, out *strings.Builder, verb, name string, fla
 		w.visitors[name] = p
 	}
 	v := anteroom.Visit{Ticket: p.ticket, NewID: w.newID(), NoHold: true, Stream: verb == "stream"}
-	if verb == "leave" {
+	if verb == "leave" { // the page with the button and its stream goes
 		v.Leave, v.NoJoin, v.NoClaim = true, true, true
+		w.room.CloseStream(w.now, p.ticket.ID)
 	}
 	if p.ticket.ID.IsZero() {
 		v.Fresh, v.Ticket = true, anteroom.Ticket{ID: w.newID()}

@@ -566,6 +566,9 @@ func (s *Site) forget(now anteroom.Time, slot uint32) {
 	s.left(s.here.at(slot))
 	s.events = append(s.events, Event{Kind: EventForgotten, ID: s.here.id(slot), At: now})
 	s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
+	if s.here.at(slot).streams > 0 { // another tab is to ask what there is instead
+		s.parted = append(s.parted, s.here.id(slot))
+	}
 	s.here.remove(slot)
 }
 

@@ -337,6 +337,9 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 		if t.Accepted() { // its home has lost the admission
 			t.AcceptedAt, t.Next, t.Home = 0, now, 0
 		}
+		if s.unshuffled(t) {
+			t.Told = 0
+		}
 		t.Arrival, t.Lane = f.Key, f.Lane
 		t.LastCheckIn = max(t.LastCheckIn, s.ordered+1) // that key is of after any shuffle
 	}

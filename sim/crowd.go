@@ -190,6 +190,9 @@ func (w *world) post(who int32, v anteroom.Visit, primary, opens bool) {
 	if v.Fresh && p.habits&(noCookies|clone) == 0 {
 		w.byID[v.Ticket.ID] = who
 	}
+	if v.Fresh && primary && p.marks&forgetful != 0 { // nothing is left of the first visit
+		w.judge.comesLate(who)
+	}
 	if primary {
 		p.gen++ // whatever was planned is off until the answer
 	}
@@ -599,7 +602,7 @@ func (w *world) act(e event) {
 			}
 			w.rest(e.who)
 		default:
-			if p.stream != 0 && p.habits&(clones|clone) == 0 && w.judge.flows() {
+			if p.stream != 0 && p.habits&(clones|clone) == 0 && p.ticket.Arrival >= w.judge.set.ResetAt && w.judge.flows() {
 				w.judge.hasPlace(e.who)
 			}
 			p.marks &^= asleep
@@ -654,7 +657,7 @@ func (w *world) cloned(of int32) {
 // copied lets a ticket be used again whose visitor has given up its place.
 func (w *world) copied(of int32, t anteroom.Ticket) {
 	who, p := int32(len(w.people)), &w.people[of]
-	w.people = append(w.people, person{ticket: t, arrived: w.now, site: int16(w.crowd.IntN(len(w.sc.Sites))), habits: p.habits & (streams | clones), marks: p.marks & shared})
+	w.people = append(w.people, person{ticket: t, arrived: p.arrived, site: int16(w.crowd.IntN(len(w.sc.Sites))), habits: p.habits & (streams | clones), marks: p.marks & shared})
 	w.judge.came(who)
 	w.judge.comesLate(who) // not before somebody says that the place is no more
 	w.send(who, true)

@@ -364,8 +364,9 @@ func (x *product) handOverWhenDone(i int, p *siteProcess) {
 	case p.outbox.Last() != nil:
 		x.w.later(writing, func() { x.handOverWhenDone(i, p) })
 	default:
+		newest := p == x.holder(i)
 		x.leave(i, p)
-		if x.holder(i) == nil {
+		if newest { // one that was stopped before it has lost the role for good
 			x.takeOver(i)
 		}
 	}

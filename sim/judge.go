@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -73,7 +74,7 @@ type judge struct {
 	undated    map[anteroom.ID]bool            // places by a clock that was yet to be set: they are moved along with it
 	strangers  map[anteroom.ID]bool            // tickets with a turn whose visitors have not been told them yet
 	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told, or taken
-	void       map[anteroom.ID]anteroom.Time   // tickets whose places were given up or reset
+	void       map[anteroom.ID]voided          // tickets whose places were given up or reset
 	byHand     map[anteroom.ID]anteroom.Time   // turns that the operator gave and that have not been taken
 	onHold     bool                            // nothing can be recorded
 	shuffled   *shuffled                       // the newest order by chance; nil: there was none
@@ -169,7 +170,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, byHand: map[anteroom.ID]anteroom.Time{}, void: map[anteroom.ID]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, byHand: map[anteroom.ID]anteroom.Time{}, void: map[anteroom.ID]voided{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}

@@ -15,12 +15,13 @@ import (
 type shuffled struct {
 	from  anteroom.Time // when the places were given
 	heard anteroom.Time // when everybody knows, in room time
+	ahead time.Duration // how far that is ahead of the time here
 	place map[int32]int
 }
 
 // shuffles takes what is published of a shuffle.
 func (j *judge) shuffles(now anteroom.Time, d *draw) {
-	j.shuffled = &shuffled{from: j.w.now, heard: now.Add(3 * time.Second), place: map[int32]int{}}
+	j.shuffled = &shuffled{from: j.w.now, heard: now.Add(3 * time.Second), ahead: now.Sub(j.w.now), place: map[int32]int{}}
 	for place, i := range engine.Order(engine.ShuffleKey(d.seed, engine.Entries(d.sh.IDs)), d.sh.IDs) {
 		who, ok := j.w.byID[d.sh.IDs[i]]
 		if _, again := j.shuffled.place[who]; ok && !again { // whoever has lost a cookie may have two: the better one counts
@@ -82,21 +83,36 @@ func (j *judge) givesUp(who int32, q *request, d *anteroom.Decision) {
 		j.notLeft(d.Ticket.ID, "somebody is let in by")
 	}
 	if d.Reason == anteroom.ReasonLeft && j.flows() && j.w.system.silence(q.node) < time.Second { // a node that is out of touch can tell nobody
-		j.void[q.visit.Ticket.ID] = j.w.now
+		j.void[q.visit.Ticket.ID] = voided{j.w.now, j.w.nodes[q.node].site}
 	}
+}
+
+// voided is when a place ended before its turn, and the site where it was given up; -1: it was reset.
+type voided struct {
+	at   anteroom.Time
+	site int16
 }
 
 // notLeft says that a ticket's place has not been given up or reset, but perhaps a moment ago.
 func (j *judge) notLeft(id anteroom.ID, what string) {
-	if at, left := j.void[id]; left {
-		j.look(checkBooks, j.w.now.Sub(at) < time.Second, func() string {
-			return fmt.Sprintf("%s a ticket (%s) whose place was given up or reset %v ago", what, id.Reference(), j.w.now.Sub(at))
+	if v, left := j.void[id]; left && j.flows() && (v.site < 0 || j.forgot[v.site] < v.at) {
+		j.look(checkBooks, j.w.now.Sub(v.at) < time.Second, func() string {
+			return fmt.Sprintf("%s a ticket (%s) whose place was given up or reset %v ago", what, id.Reference(), j.w.now.Sub(v.at))
 		})
 	}
 }
 
+// copiedElsewhere says that a ticket is used at another site than the one where its place was given up. Doors believe a cookie of
+// somebody far back in line, so that the place seems to be there until its visitor comes to the front.
+func (j *judge) copiedElsewhere(id anteroom.ID) bool {
+	v, left := j.void[id]
+	who, used := j.w.byID[id]
+	return left && used && v.site >= 0 && (j.w.people[who].site != v.site || j.w.people[who].marks&shared != 0)
+}
+
 // resets notes that nobody who waits has a place any more. Which one they get by coming back is not looked at.
 func (j *judge) resets() {
+	clear(j.backs)
 	for who := range j.w.people {
 		if p := &j.w.people[who]; p.state == coming || p.state == waiting {
 			j.comesLate(int32(who))
@@ -104,7 +120,7 @@ func (j *judge) resets() {
 	}
 	for id, who := range j.w.byID {
 		if j.w.people[who].state == waiting && j.flows() {
-			j.void[id] = j.w.now
+			j.void[id] = voided{j.w.now, -1}
 		}
 	}
 }
@@ -131,7 +147,7 @@ func (j *judge) losesTurn(d engine.Departure) {
 // A place that goes to another site goes there without the turn.
 func (j *judge) keepsTurn(who int32, q *request, d *anteroom.Decision) {
 	at, called := j.byHand[q.visit.Ticket.ID]
-	if called && j.w.people[who].habits&roams == 0 && j.flows() && j.set.QueueAll && q.at.Sub(at) > 2*time.Second && d.Ticket.ID == q.visit.Ticket.ID {
+	if p := &j.w.people[who]; called && p.habits&roams == 0 && p.marks&shared == 0 && j.flows() && j.set.QueueAll && q.at.Sub(at) > 2*time.Second && d.Ticket.ID == q.visit.Ticket.ID {
 		j.look(checkOrder, false, func() string {
 			return fmt.Sprintf("visitor %d waits (%v) %v after the operator called", who, d.Reason, j.w.now.Sub(at))
 		})

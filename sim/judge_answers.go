@@ -316,7 +316,7 @@ func (j *judge) keepsPlace(who int32, q *request, d *anteroom.Decision) {
 	if q.visit.Fresh || t.Accepted() || t.ID.IsZero() {
 		return
 	}
-	reordered := j.shuffled != nil && t.LastCheckIn <= j.shuffled.heard
+	reordered := j.shuffled != nil && (t.LastCheckIn <= j.shuffled.heard || !j.flows())
 	if !reordered && d.Ticket.ID == t.ID && t.Told != 0 && d.AheadKnown && d.Ticket.Lane == t.Lane {
 		j.look(checkBooks, d.Ahead < int(t.Told), func() string {
 			return fmt.Sprintf("visitor %d has seen %d people ahead, and sees %d now", who, t.Told-1, d.Ahead)
@@ -368,8 +368,8 @@ func (j *judge) outage(q *request) bool {
 		if !known || j.w.now.Sub(forgot) < 2*time.Second {
 			return true // other doors have yet to say whom they know, or the coordinator that there was a loss
 		}
-		if s.from <= forgot && q.visit.Ticket.LastCheckIn.Add(j.set.SessionDuration) <= now {
-			return true // a cookie that has run out proves no session
+		if s.from <= forgot && (q.visit.Ticket.LastCheckIn.Add(j.set.SessionDuration) <= now || j.active > j.set.TotalActiveUsers) {
+			return true // a cookie that has run out proves no session, and no more than the limit are believed
 		}
 	}
 	last := s.last

@@ -17,7 +17,7 @@ func (j *judge) credits(who int32, q *request, d *anteroom.Decision) bool {
 	was, used := j.used[q.visit.Ticket.ID]
 	busy := j.w.sc.Origin.PerSecond >= 100 // else few requests fail at a site, which may not notice
 	return busy && j.undisturbed() && q.visit.Ticket.Lane != anteroom.LaneBack && d.Reason == anteroom.ReasonSessionOver &&
-		p.habits&^streams == 0 && set.Protect && set.ProtectReturn > 0 && used &&
+		p.habits&^streams == 0 && set.Protect && set.ProtectReturn > 0 && used && q.visit.Ticket.Arrival >= set.ResetAt &&
 		was.site == j.w.nodes[q.node].site && j.w.now.Sub(j.w.origin.over) < set.ProtectReturn-time.Minute
 }
 

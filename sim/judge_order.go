@@ -53,6 +53,9 @@ func (j *judge) disturbed(over bool, f *fault) {
 		j.charged = now.Add(max(j.set.SeatDuration(), engine.RateHold))
 		j.flow.from = max(j.flow.from, j.charged.Add(settles))
 	}
+	if s := j.shuffled; over && s != nil { // some may have been out of touch until now
+		s.heard = now.Add(s.ahead + 3*time.Second)
+	}
 	if !over {
 		j.looseOn = j.loose()
 	} else if j.looseOn && j.flow.faults == 0 {
@@ -99,7 +102,9 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		if j.onHold {
 			j.look(checkCap, false, func() string { return "a turn is given while nothing can be recorded" })
 		}
-		j.notLeft(id, "a turn is given to")
+		if !j.copiedElsewhere(id) {
+			j.notLeft(id, "a turn is given to")
+		}
 		who, ok := j.w.byID[id]
 		if ok {
 			j.inLanes(who, j.w.people[who].lane)

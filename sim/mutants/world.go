@@ -26,13 +26,16 @@ func (w worldID) scenario() (sim.Scenario, error) {
 	if sc, ok := sim.Named(w.name); ok {
 		return sc, nil
 	}
-	if with := small[w.name]; with != nil {
-		sc := room(w)
-		with(&sc, rand.New(rand.NewPCG(w.seed, 11)))
-		return sc, nil
+	sc, rng := room(w), rand.New(rand.NewPCG(w.seed, 11))
+	for name := range strings.SplitSeq(w.name, "+") {
+		with := small[name]
+		if with == nil {
+			return sim.Scenario{}, fmt.Errorf("there is no world called %q: use %q, the name of a scenario, or one or more of %s, as in \"roams+shuffle\"",
+				name, drawn, strings.Join(slices.Sorted(maps.Keys(small)), ", "))
+		}
+		with(&sc, rng)
 	}
-	return sim.Scenario{}, fmt.Errorf("there is no world called %q: use %q, the name of a scenario, or one of %s", w.name, drawn,
-		strings.Join(slices.Sorted(maps.Keys(small)), ", "))
+	return sc, nil
 }
 
 // room is what the small worlds share: a busy room of three data centers with short sessions, so that
@@ -49,7 +52,8 @@ func room(w worldID) sim.Scenario {
 	return sc
 }
 
-// small are worlds of the gate: each is dense with one kind of trouble.
+// small are worlds of the gate: each is dense with one kind of trouble. Joined by +, they have it all: the later ones change what
+// the earlier ones have made.
 var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 	// Nothing goes wrong.
 	"calm": func(sc *sim.Scenario, _ *rand.Rand) {},

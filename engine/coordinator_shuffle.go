@@ -183,7 +183,7 @@ func (s *Site) ReceiveKeys(now anteroom.Time, k Keys) {
 	if k.Epoch != s.epoch || !s.synced {
 		return // its State comes first, and the answer to all that waits here brings them again
 	}
-	s.reorder(now, k.Shuffled)
+	s.shuffled = max(s.shuffled, k.Shuffled)
 	s.lastKey = max(s.lastKey, k.Shuffled)
 	for i := range k.Places {
 		s.fetched |= s.here.fetch(&k.Places[i].ID)
@@ -200,28 +200,11 @@ func (s *Site) ReceiveKeys(now anteroom.Time, k Keys) {
 	}
 }
 
-// reordered is until when the cookies of visitors may say what they were told by the order of before a shuffle, whose moment is at. It
-// takes a while until its record is durable and everybody has heard of it. A process that has just begun (not running) takes its
-// predecessor to have heard at once.
-func reordered(now, at anteroom.Time, running bool) anteroom.Time {
-	if running {
-		return max(at, now.Add(EffectMargin))
-	}
-	return at
-}
-
-// reorder takes the moment of a shuffle.
-func (s *Site) reorder(now, at anteroom.Time) {
-	if at > s.shuffled {
-		s.shuffled, s.ordered = at, reordered(now, at, s.figured)
-	}
-}
-
 // unshuffled says that a cookie is of before the last shuffle: its arrival, and what it was
 // told, say nothing any more.
-func (s *Site) unshuffled(t anteroom.Ticket) bool {
-	return s.shuffled != 0 && t.LastCheckIn <= s.ordered
-}
+func (s *Site) unshuffled(t anteroom.Ticket) bool { return unshuffled(&t, s.shuffled) }
+
+func unshuffled(t *anteroom.Ticket, at anteroom.Time) bool { return at != 0 && t.LastCheckIn <= at }
 
 // Shuffle shuffles the line (see Coordinator.Shuffle). tag names the shuffle in the events
 // that TakeEvents returns: one EventShuffle, an EventDrawn for each ticket, one EventShuffled.

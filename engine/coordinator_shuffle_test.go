@@ -297,36 +297,33 @@ func TestACookieOfWhileAShuffleWasRecorded(t *testing.T) {
 			Seconds: []SecondCount{{Second: int64(at.Add(-time.Hour)) / 1e6, Count: 900}}}
 	}
 	t.Run("a door", func(t *testing.T) {
-		for _, c := range []struct {
-			name      string
-			made      anteroom.Time
-			knows     bool
-			asks      bool
-			undecided string
-		}{
-			{"before it heard", now.Add(-time.Second), true, true, "sends visitors away by the place of before"},
-			{"after it heard", now.Add(time.Second), true, false, "asks about every cookie"},
-			{"before the door began", now.Add(-time.Second), false, false, "asks about every cookie"},
-		} {
-			d := NewDoor(s)
-			if c.knows {
-				d.Apply(now.Add(-3*time.Second), Queue, figures(now.Add(-3*time.Second), 0))
-			}
-			d.Apply(now, Queue, figures(now, now.Add(-2*time.Second)))
-			v := anteroom.Visit{Ticket: anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Minute), LastCheckIn: c.made, Next: now.Add(20 * time.Second)}}
-			if _, asks := d.Decide(now.Add(20*time.Second), &v); asks != c.asks {
-				t.Errorf("%s: the door %s", c.name, c.undecided)
-			}
+		d := NewDoor(s)
+		d.Apply(now, Queue, figures(now, 0))
+		v := anteroom.Visit{Ticket: anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Minute), LastCheckIn: now.Add(-10 * time.Second), Next: now.Add(3 * time.Second)}}
+		told, asks := d.Decide(now.Add(4*time.Second), &v) // the line was shuffled a second ago
+		if asks {
+			t.Fatal("the door asks about every cookie")
+		}
+		d.Apply(now.Add(5*time.Second), Queue, figures(now.Add(5*time.Second), now.Add(3*time.Second)))
+		v.Ticket = told.Ticket
+		if _, asks := d.Decide(v.Ticket.Next, &v); !asks {
+			t.Error("the door sends visitors away by the place of before")
+		}
+		v.Ticket.LastCheckIn = now.Add(5 * time.Second)
+		if _, asks := d.Decide(v.Ticket.Next, &v); asks {
+			t.Error("the door asks about every cookie of after the shuffle")
 		}
 	})
 	t.Run("a site", func(t *testing.T) {
-		for _, running := range []bool{true, false} {
-			x := NewSite(now, SiteKey{Name: "here", Incarnation: 1}, s)
-			x.figured = running
-			x.reorder(now, now.Add(-2*time.Second))
-			if got := x.unshuffled(anteroom.Ticket{LastCheckIn: now.Add(-time.Second)}); got != running {
-				t.Errorf("running %v: what the cookie was told counts: %v", running, !got)
-			}
+		x := NewSite(now, SiteKey{Name: "here", Incarnation: 1}, s)
+		x.figures, x.figured = figures(now, 0), true
+		cookie := x.waitDecision(now.Add(2*time.Second), anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Minute)}, anteroom.ReasonWaiting).Ticket
+		x.shuffled = now.Add(time.Second)
+		if !x.unshuffled(cookie) {
+			t.Error("what a cookie of before the site heard says counts")
+		}
+		if x.unshuffled(anteroom.Ticket{LastCheckIn: now.Add(2 * time.Second)}) {
+			t.Error("what a cookie of after the shuffle says does not count")
 		}
 	})
 }

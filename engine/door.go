@@ -15,7 +15,6 @@ type Door struct {
 	settings anteroom.Settings
 	mode     Mode
 	figures  *Figures
-	shuffled anteroom.Time // cookies of before then say nothing of the order; see reordered
 	anyone   anteroom.Time // when the site last let in others than those whose turn it was: open, or cut off
 
 	known    slab[knownSession] // until Forget: the site says when a session has ended
@@ -69,9 +68,6 @@ func (d *Door) Configure(s anteroom.Settings) { d.settings = inForce(s) }
 
 // Apply takes the site's view: the mode and the figures.
 func (d *Door) Apply(now anteroom.Time, m Mode, f *Figures) {
-	if f.Shuffled > d.figures.Shuffled {
-		d.shuffled = reordered(now, f.Shuffled, d.figures.At != 0)
-	}
 	d.mode, d.figures = m, f
 }
 
@@ -93,7 +89,6 @@ func (d *Door) Decide(now anteroom.Time, v *anteroom.Visit) (dec anteroom.Decisi
 	if rank, far := d.far(now, v); far {
 		f := d.figures.Of(t.Lane)
 		dec = waitFor(now, *t, anteroom.ReasonWaiting, d.settings, f, rank, f.Waiting)
-		d.date(&dec, t)
 		if !apart(&d.settings, v) {
 			d.polls = append(d.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: dec.Ticket.Next, Last: t.LastCheckIn})
 		}
@@ -132,16 +127,11 @@ func (d *Door) far(now anteroom.Time, v *anteroom.Visit) (rank int, far bool) {
 	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || held(&d.settings) || void(&d.settings, t.Arrival) ||
 		t.Accepted() || v.Stream || v.NoClaim || v.Lane > t.Lane || !d.figures.tells(t.Lane) ||
 		f.Hot != 0 || f.Waiting <= holdLine || t.Arrival <= f.Front.Add(nearFront) ||
-		d.shuffled != 0 && t.LastCheckIn <= d.shuffled || d.anyone != 0 && t.LastCheckIn <= d.anyone || now < t.Next || now.Sub(t.Next) > Grace {
+		unshuffled(t, f.Shuffled) || d.anyone != 0 && t.LastCheckIn <= d.anyone || now < t.Next || now.Sub(t.Next) > Grace {
 		return 0, false
 	}
 	rank = f.Rank(t.Arrival)
 	return rank, rank > 2*holdLine+d.settings.NewUsersPerMinute/30
-}
-
-// date makes the cookie of somebody who waits as old as what this door knows of the line: it may have been shuffled since.
-func (d *Door) date(dec *anteroom.Decision, t *anteroom.Ticket) {
-	dec.Ticket.LastCheckIn = max(t.LastCheckIn, min(dec.Ticket.LastCheckIn, d.figures.At))
 }
 
 // Learn remembers a session that the site let in through this door at a moment (that of

@@ -227,7 +227,7 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		return passed(now)
 	}
 	rejects := hold == anteroom.ReasonNone && s.QueueingMethod == anteroom.Reject
-	unshuffled := x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled
+	unshuffled := unshuffled(&t, x.door.figures.Shuffled)
 	// While this request waited for the site, another door has perhaps let the visitor in: the page must
 	// not replace the cookie of the session.
 	waited := x.came != 0
@@ -245,7 +245,6 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		return d
 	}
 	d := x.page(now, t, or(hold, anteroom.ReasonNone, anteroom.ReasonWaiting))
-	x.door.date(&d, &t)
 	if !apart(s, &v) {
 		x.door.polls = append(x.door.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: d.Ticket.Next, Last: t.LastCheckIn})
 		x.takePolls()
@@ -270,7 +269,7 @@ func (x *Doorway) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decisio
 		d = rejection(d)
 	}
 	d.SetCookie = false
-	if x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled {
+	if unshuffled(&t, x.door.figures.Shuffled) {
 		d.Ahead, d.AheadKnown = 0, false
 	}
 	x.looked(now, &d)

@@ -46,7 +46,7 @@ func (x *Doorway) neverWorse(d *anteroom.Decision) {
 
 // looked remembers a place that was shown and that no cookie says.
 func (x *Doorway) looked(now anteroom.Time, d *anteroom.Decision) {
-	if shuffled := x.door.shuffled; shuffled != x.toldOf {
+	if shuffled := x.door.figures.Shuffled; shuffled != x.toldOf {
 		x.told, x.toldOf = newRecent[uint32](maxTold), shuffled
 	}
 	x.neverWorse(d)

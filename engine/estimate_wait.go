@@ -78,7 +78,12 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 	// All requests that carry the same cookie are told the same.
 	spread := time.Duration(float64(d.Refresh) * jitter(t.ID, t.LastCheckIn))
 	d.Stream = true
-	t.LastCheckIn, t.AcceptedAt = now, 0
+	// The cookie is as old as what is known of the line, which may have been shuffled since.
+	if t.AcceptedAt = 0; f.At == 0 {
+		t.LastCheckIn = now
+	} else {
+		t.LastCheckIn = max(t.LastCheckIn, min(now, f.At))
+	}
 	d.Ticket, d.SetCookie = t, true
 	comeBack(&d, max(time.Second, spread.Round(time.Second)), s.PlaceHold)
 	return d

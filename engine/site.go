@@ -38,7 +38,6 @@ type Site struct {
 	sound    bool   // free never was negative, passthrough aside
 	opening  Opening
 	shuffled anteroom.Time // see Figures
-	ordered  anteroom.Time // cookies of before then say nothing of the order; see reordered
 	over     bool          // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
 
 	recorded  anteroom.Time // the newest event restored
@@ -403,7 +402,7 @@ func (s *Site) view(now anteroom.Time, m *State) {
 		s.lostAt, s.lostMost = now.Add(-s.lostFor), s.settings.TotalActiveUsers
 	}
 	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
-		s.reorder(now, m.Figures.Shuffled)
+		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
 		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
 		s.joins.heardOf(m.Figures.At.Add(-s.trip / 2))
 	}

@@ -134,7 +134,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			}
 		}
 	case EventShuffled:
-		s.reorder(0, e.Key)
+		s.shuffled = max(s.shuffled, e.Key)
 		s.lastKey = max(s.lastKey, e.Key)
 	case EventAway:
 		if slot := s.here.find(&e.ID); slot != 0 {

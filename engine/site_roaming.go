@@ -341,7 +341,7 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 			t.Told = 0
 		}
 		t.Arrival, t.Lane = f.Key, f.Lane
-		t.LastCheckIn = max(t.LastCheckIn, s.ordered+1) // that key is of after any shuffle
+		t.LastCheckIn = max(t.LastCheckIn, s.shuffled+1) // that key is of after any shuffle
 	}
 	return s.waitHere(now, v, t, 0)
 }

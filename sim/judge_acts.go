@@ -60,7 +60,7 @@ func (j *judge) seesPlace(who int32, d *anteroom.Decision) {
 		return
 	}
 	place, took := s.place[who]
-	if p := &w.people[who]; !took || p.ticket.ID != d.Ticket.ID || p.marks&(anew|forgetful) != 0 {
+	if p := &w.people[who]; !took || p.entered != 0 || p.ticket.ID != d.Ticket.ID || p.marks&(anew|forgetful) != 0 {
 		return
 	}
 	j.look(checkOrder, d.Ahead <= place, func() string {

@@ -28,6 +28,7 @@ type judge struct {
 	expiry   eventHeap // who indexes book
 	watched  uint64    // events of expiry ever
 	used     map[anteroom.ID]past
+	died     []anteroom.Time // by site: when its process ended last
 	forgot   []anteroom.Time // by site: when it lost its memory last
 	began    []anteroom.Time // by site: when its process took the role, other than the first
 	charged  anteroom.Time   // until then what a lost memory held may be charged
@@ -168,7 +169,7 @@ type group struct {
 
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
-		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
+		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, died: make([]anteroom.Time, len(w.sc.Sites)), forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
 		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, byHand: map[anteroom.ID]anteroom.Time{}, void: map[anteroom.ID]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name

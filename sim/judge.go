@@ -128,6 +128,7 @@ const (
 	checkFlow
 	checkAgree
 	checkFair
+	checkTold
 	checkCount
 )
 
@@ -142,6 +143,7 @@ var checks = []struct{ Name, Means string }{
 	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take; a slot is not free while a pass may still be used for it"},
 	{"agree", "the ledger's sums are right, and a door admits only sessions that its site knows"},
 	{"fair", "random: every choice is uniform over all waiting visitors, however often they poll"},
+	{"told", "fifo: where nothing fails or changes and nobody leaves the queue, half of the waits of 30 s and more are within a twentieth of what was told first; where visitors wait for sessions to end, within a fifth and what chance does to so few"},
 }
 
 type groupName int

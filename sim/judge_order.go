@@ -42,7 +42,11 @@ func (j *judge) disturbed(over bool, f *fault) {
 		case !c.is:
 		case over:
 			c.calm.faults--
-			c.calm.from = max(c.calm.from, now.Add(f.tail(j.w)))
+			tail := f.tail(j.w)
+			if c.calm == &j.order && f.kind == "cut" && f.what == "node" { // seats may be held for longer, and nobody is passed for that
+				tail = settles
+			}
+			c.calm.from = max(c.calm.from, now.Add(tail))
 		default:
 			c.calm.faults++
 		}

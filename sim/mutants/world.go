@@ -86,9 +86,9 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			sc.Sites[i].Nodes, sc.Sites[i].Share = 1, 1
 		}
 		sc.Visitors.Roams, sc.Visitors.Streams = 1, 0
-		sc.Arrivals[0].To, sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 5*time.Minute, 100, 90
-		for at := span(rng, 20*time.Second, 40*time.Second); at < 7*time.Minute; at += span(rng, 38*time.Second, 45*time.Second) {
-			sc.Faults.Cuts = append(sc.Faults.Cuts, sim.Cut{At: at, For: span(rng, 4*time.Second, 10*time.Second), What: "node", Site: siteOf(sc, rng)})
+		sc.Arrivals[0].To, sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 7*time.Minute, 100, 80
+		for at := span(rng, 20*time.Second, 40*time.Second); at < 9*time.Minute; at += span(rng, 34*time.Second, 38*time.Second) {
+			sc.Faults.Cuts = append(sc.Faults.Cuts, sim.Cut{At: at, For: span(rng, 4*time.Second, 8*time.Second), What: "node", Site: siteOf(sc, rng)})
 		}
 	},
 	// Two clients share a cookie, at data centers that are cut off from each other, and those change hands meanwhile.

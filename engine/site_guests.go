@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// awayDelay is how long home waits for word of a guest's last request: until it leaves the other
-	// site, and the way by the coordinator.
-	awayDelay = 3 * TouchDelay
+	// awayDelay is how long home waits for word of a guest's last request: until it leaves the other site, which
+	// may have to wait for an answer about an earlier one, and the way by the coordinator over slow links.
+	awayDelay = TouchEvery + maxDelay
 	// awayMargin is how much of the session must be left when a guest is let in although home does
 	// not answer. By then home knows that it cannot hear the other site, and holds the seat.
 	awayMargin = cutAfter + heartbeatOpen

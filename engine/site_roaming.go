@@ -35,8 +35,9 @@ func (s *Site) elsewhere(now anteroom.Time, t anteroom.Ticket) bool {
 	if !s.synced { // without the room time nothing can be said of a cookie
 		return true
 	}
-	// A cookie this old has no session: it is renewed past half of the session duration.
-	over := t.LastCheckIn.Add(2 * s.settings.SessionDuration)
+	// A cookie this old has no session: it is renewed past half of the session duration, that of a guest with
+	// the last moment that home has confirmed.
+	over := t.LastCheckIn.Add(2*s.settings.SessionDuration + awayDelay)
 	if s.settings.DisableSessionRenewal {
 		over = s.settings.SessionEnd(t.AcceptedAt)
 	}

@@ -395,12 +395,12 @@ func (x *product) updates(d *doorProcess) {
 	}
 }
 
-// noWorse holds what a node shows of a visitor's place to what an open stream has shown there: no cookie says that, and it never gets worse but
-// by a shuffle.
+// noWorse holds what a node shows of a visitor's place to what an open stream has shown there, for as long as the visitor can stay away and
+// keep the place: no cookie says that, and it never gets worse but by a shuffle.
 func (x *product) noWorse(d *doorProcess, who int32, dec *anteroom.Decision) (best seenPlace, again bool) {
 	best, again = d.seen[dec.Ticket.ID]
 	j := x.w.judge
-	again = again && best.lane == dec.Ticket.Lane && (j.shuffled == nil || best.at > j.shuffled.from.Add(shuffleHeard))
+	again = again && best.lane == dec.Ticket.Lane && x.w.now.Sub(best.at) < engine.MaxInterval+j.set.PlaceHold && (j.shuffled == nil || best.at > j.shuffled.from.Add(shuffleHeard))
 	if again && dec.Verdict == anteroom.Wait && dec.AheadKnown {
 		j.look(checkBooks, dec.Ahead <= best.ahead, func() string {
 			return fmt.Sprintf("visitor %d has seen %d people ahead on a stream, and sees %d now", who, best.ahead, dec.Ahead)

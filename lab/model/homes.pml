@@ -13,7 +13,7 @@
 
 #define CUTAFTER 3   /* engine.cutAfter */
 #define DEADAFTER 3  /* engine.DeadAfter, rounded up to whole seconds */
-#define AWAYDELAY 1  /* awayDelay, rounded up: home waits this much longer for word of a guest */
+#define AWAYDELAY 1  /* home waits this much longer for word of a guest; awayDelay is more, for links slower than those here */
 
 /* Faults that are put in on purpose: scripts/model expects each of them to be found. */
 #ifdef NO_MARGIN        /* another site admits a guest for longer than home needs to notice that it cannot hear it */

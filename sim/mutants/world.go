@@ -105,8 +105,9 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Visitors.Parallel, sc.Visitors.Browsing.Mean, sc.Visitors.Think.Mean = 0.6, time.Minute, 20*time.Second
 	},
 	// Sessions are not much longer than word of a guest is under way to the home of the session. Visitors go on at another data center.
-	"guests": func(sc *sim.Scenario, _ *rand.Rand) {
-		sc.SessionDuration, sc.Sites[1].Delay, sc.Sites[2].Delay = 1500*time.Millisecond, 200*time.Millisecond, 150*time.Millisecond
+	"guests": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.SessionDuration = span(rng, time.Second, 2500*time.Millisecond)
+		sc.Sites[1].Delay, sc.Sites[2].Delay = 240*time.Millisecond, span(rng, 150*time.Millisecond, 240*time.Millisecond)
 		sc.Visitors = sim.Visitors{Browsing: sim.Spread{Mean: time.Minute}, Think: sim.Spread{Mean: time.Second}, Streams: 1, Roams: 1}
 	},
 	// A role changes hands once a minute, so that nothing excuses that somebody is passed.

@@ -77,7 +77,7 @@ func (s *Site) call(now anteroom.Time, id anteroom.ID, o *Offers, ahead bool) {
 		s.departures = append(s.departures, Departure{ID: id, Why: why})
 	case s.here.at(slot).flags&hereOffered != 0:
 		s.unitFor(now, slot, ahead)
-	// A limit of 0 does not decline a turn until it takes effect: the site may be late to raise it.
+	// A limit of 0 does not decline a turn: the site may be late to raise it.
 	case closed(&s.settings) && !o.ByHand, s.granted() < 1 && !ahead:
 		s.departures = append(s.departures, Departure{ID: id, Why: Declined})
 	case !o.ByHand && !s.canTake(now, slot, o.Expected):
@@ -115,11 +115,6 @@ func (s *Site) unitFor(now anteroom.Time, slot uint32, ahead bool) {
 
 // begin has a turn that is in effect taken: whoever is held enters, a stream is told, and the turn stands until its deadline.
 func (s *Site) begin(now anteroom.Time, slot uint32) {
-	if s.closed() && !s.offers[slot].byHand { // a limit was set to 0 while the turn was on its way
-		s.takeBack([]uint32{slot})
-		s.urgent = true
-		return
-	}
 	if s.claim(now, slot) {
 		return
 	}

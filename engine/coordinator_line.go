@@ -353,15 +353,16 @@ func (l *line) setKey(slot uint32, key anteroom.Time) {
 
 // only takes the slots of here for everything that waits at a site: a place there that is not
 // among them was given up without our hearing of it, and a turn that was given long ago and
-// has not been taken was lost on its way.
+// has not been taken was lost on its way, as may be one that was given lately.
 func (l *line) only(site uint16, here map[uint32]bool, now anteroom.Time) {
 	l.places.each(func(slot uint32) {
 		p := l.places.at(slot)
 		switch {
 		case p.site != site:
 		case p.state == offered:
-			if here[slot] && now.Sub(l.offers[slot].at) > claimStream+claimHorizon {
-				l.back(slot, false)
+			if turn := l.offers[slot]; here[slot] {
+				turn.doubted = true
+				l.offers[slot] = turn
 			}
 		case !here[slot]:
 			l.left++
@@ -694,6 +695,14 @@ func (l *line) front(slot uint32) bool {
 type givenTurn struct {
 	at    anteroom.Time
 	ahead bool
+	// doubted: its site has told everything since, so that something was lost between: the turn perhaps, or that it was not taken.
+	doubted bool
+}
+
+// lost says that nothing will be heard any more of a turn that has not been taken.
+func (t givenTurn) lost(now anteroom.Time) bool {
+	after := now.Sub(t.at)
+	return after > offerLost || t.doubted && after > claimStream+claimHorizon
 }
 
 // offer marks the slot as having a turn.
@@ -770,7 +779,7 @@ func (l *line) sweep(now anteroom.Time, hold time.Duration, parts uint32) {
 	}
 	var lost []uint32
 	for slot, turn := range l.offers {
-		if now.Sub(turn.at) > offerLost {
+		if turn.lost(now) {
 			lost = append(lost, slot)
 		}
 	}

@@ -122,6 +122,25 @@ func TestTurnsOfAnEndedProcessGoBack(t *testing.T) {
 	}
 }
 
+// A site that was cut off for a moment tells everything again. A turn from just before that may have been lost, or that it was not taken: it is
+// given again as soon as it would have been over.
+func TestATurnLostInABriefCutIsGivenAgain(t *testing.T) {
+	c, send, now := twoSites(t)
+	waits := Arrival{ID: anteroom.ID{1}, Key: now, Stream: true}
+	send(0, Report{Arrivals: []Arrival{waits}})
+	if n := c.Numbers(); n.Offered != 1 {
+		t.Fatalf("%d turns were given", n.Offered)
+	}
+	c.settings.QueueAll = true // nobody is given another
+	c.Receive(now, Report{From: SiteKey{Name: "a", Incarnation: 1}, Epoch: c.Epoch(), Seq: 3, Sent: now, Full: true, Arrivals: []Arrival{waits}})
+	if c.Tick(now.Add(time.Second)); c.Numbers().Offered != 1 {
+		t.Error("a turn is taken back that may be about to be taken")
+	}
+	if c.Tick(now.Add(claimStream + claimHorizon + time.Second)); c.Numbers().Offered != 0 || !c.InLine(waits.ID) {
+		t.Error("the turn is still out, and nobody has it")
+	}
+}
+
 // What is idle is shared by weight and by demand.
 func TestWeightsOfSites(t *testing.T) {
 	now := midnight

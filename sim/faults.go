@@ -253,6 +253,7 @@ func (x *product) siteDies(f *fault, i int, over bool) {
 			x.leave(i, p)
 		}
 		x.net.Drop(x.siteEnd(i))
+		x.w.judge.died[i] = x.w.now
 		return
 	case len(s.holders) > 0: // another fault was over first
 		return

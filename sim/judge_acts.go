@@ -19,9 +19,12 @@ type shuffled struct {
 	place map[int32]int
 }
 
+// shuffleHeard is how long it takes until everybody has heard of a shuffle.
+const shuffleHeard = 3 * time.Second
+
 // shuffles takes what is published of a shuffle.
 func (j *judge) shuffles(now anteroom.Time, d *draw) {
-	j.shuffled = &shuffled{from: j.w.now, heard: now.Add(3 * time.Second), ahead: now.Sub(j.w.now), place: map[int32]int{}}
+	j.shuffled = &shuffled{from: j.w.now, heard: now.Add(shuffleHeard), ahead: now.Sub(j.w.now), place: map[int32]int{}}
 	for place, i := range engine.Order(engine.ShuffleKey(d.seed, engine.Entries(d.sh.IDs)), d.sh.IDs) {
 		who, ok := j.w.byID[d.sh.IDs[i]]
 		if _, again := j.shuffled.place[who]; ok && !again { // whoever has lost a cookie may have two: the better one counts

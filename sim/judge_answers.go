@@ -5,6 +5,8 @@ package sim
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -368,8 +370,14 @@ func (j *judge) outage(q *request) bool {
 		if !known || j.w.now.Sub(forgot) < 2*time.Second {
 			return true // other doors have yet to say whom they know, or the coordinator that there was a loss
 		}
-		if s.from <= forgot && (q.visit.Ticket.LastCheckIn.Add(j.set.SessionDuration) <= now || j.active > j.set.TotalActiveUsers) {
-			return true // a cookie that has run out proves no session, and no more than the limit are believed
+		if s.from <= forgot && j.active > j.set.TotalActiveUsers {
+			return true // no more than the limit are believed
+		}
+		// A cookie that has run out proves no session. A node that has let the visitor in after the memory was lost does, if it can tell the
+		// next process, and that one knows what was lost.
+		told := j.onlySitesEnd() && s.last > j.died[j.w.nodes[q.node].site]
+		if s.from <= forgot && q.visit.Ticket.LastCheckIn.Add(j.set.SessionDuration) <= now && !told {
+			return true
 		}
 	}
 	last := s.last
@@ -378,6 +386,16 @@ func (j *judge) outage(q *request) bool {
 	}
 	old := !q.visit.Ticket.Accepted() && (silence > j.w.now.Sub(s.from) || silence > 2*time.Second && p.marks&forgetful != 0)
 	return silence > half || old || silence > 2*time.Second && j.w.now.Sub(last) > half
+}
+
+// onlySitesEnd says that nothing goes wrong in the world but that processes end which hold the role of a site.
+func (j *judge) onlySitesEnd() bool {
+	faults := j.w.sc.Faults
+	if slices.ContainsFunc(faults.Deaths, func(d Death) bool { return d.What != "site" }) {
+		return false
+	}
+	faults.Deaths = nil
+	return reflect.ValueOf(faults).IsZero()
 }
 
 // hears remembers the first wait that a visitor was told.

@@ -42,7 +42,11 @@ func (j *judge) disturbed(over bool, f *fault) {
 		case !c.is:
 		case over:
 			c.calm.faults--
-			c.calm.from = max(c.calm.from, now.Add(f.tail(j.w)))
+			tail := f.tail(j.w)
+			if c.calm == &j.order && f.kind == "cut" && f.what == "node" { // seats may be held for longer, and nobody is passed for that
+				tail = settles
+			}
+			c.calm.from = max(c.calm.from, now.Add(tail))
 		default:
 			c.calm.faults++
 		}
@@ -54,7 +58,7 @@ func (j *judge) disturbed(over bool, f *fault) {
 		j.flow.from = max(j.flow.from, j.charged.Add(settles))
 	}
 	if s := j.shuffled; over && s != nil { // some may have been out of touch until now
-		s.heard = now.Add(s.ahead + 3*time.Second)
+		s.heard = now.Add(s.ahead + shuffleHeard)
 	}
 	if !over {
 		j.looseOn = j.loose()
@@ -82,8 +86,29 @@ func (j *judge) inTouch(who int32, yes bool) {
 	}
 }
 
+// turnsLast is for how long a turn may be neither taken nor withdrawn: its visitor is due within four seconds and is asked about at other
+// sites for some.
+const turnsLast = 15 * time.Second
+
+// losesTurns has whoever was given a turn long ago wait again: wherever the turn was lost, those behind are not called first. One that the
+// operator gave, or that was given when the room was opened, stands until its visitor comes.
+func (j *judge) losesTurns() {
+	for who, at := range j.given {
+		if _, byHand := j.byHand[j.w.people[who].ticket.ID]; j.w.now.Sub(at) > turnsLast && !byHand && (j.opened == 0 || at.Sub(j.opened) > opening) {
+			p := &j.w.people[who]
+			p.marks &^= released
+			delete(j.turns, who)
+			delete(j.given, who)
+			if p.state == waiting && p.marks&inLine != 0 {
+				j.inTouch(who, true)
+			}
+		}
+	}
+}
+
 // releaseAll notes turns given at one moment.
 func (j *judge) releaseAll(ids []anteroom.ID) {
+	j.losesTurns()
 	for _, id := range ids {
 		if who, ok := j.w.byID[id]; ok {
 			j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "turn"), "v", int64(who)))

@@ -139,6 +139,14 @@ type doorProcess struct {
 	reports  map[uint64]func() // token -> what follows when it is taken
 	streams  map[int32]anteroom.ID
 	hearers  map[anteroom.ID][]int32 // of streams: whose they are
+	seen     map[anteroom.ID]seenPlace
+}
+
+// seenPlace is the best place that an open stream has shown at a node.
+type seenPlace struct {
+	ahead int
+	lane  uint8
+	at    anteroom.Time // when it was shown first
 }
 
 func newProduct(w *world, seed uint64) *product {
@@ -238,7 +246,7 @@ func (x *product) startDoor(i int) {
 		return
 	}
 	before := *d
-	*d = doorProcess{computer: before.computer, quiet: before.quiet, quietAt: before.quietAt, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, reports: map[uint64]func(){}, streams: map[int32]anteroom.ID{}, hearers: map[anteroom.ID][]int32{}}
+	*d = doorProcess{computer: before.computer, quiet: before.quiet, quietAt: before.quietAt, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, reports: map[uint64]func(){}, streams: map[int32]anteroom.ID{}, hearers: map[anteroom.ID][]int32{}, seen: map[anteroom.ID]seenPlace{}}
 	x.start(&d.process, &d.computer)
 	d.id = uint64(i+1)<<32 | uint64(d.number)
 	d.door = engine.NewDoorway(d.id, x.w.sc.settingsAt(x.w.since(x.w.now)))
@@ -273,6 +281,7 @@ func (x *product) request(r uint32) {
 		if q.opens && dec.Verdict == anteroom.Wait {
 			d.listen(q.person, dec.Ticket.ID)
 		}
+		x.noWorse(d, q.person, &dec)
 		w.answered(r, x.bounded(dec, d), false)
 		return
 	}
@@ -350,6 +359,7 @@ func (x *product) collect(node int) {
 		if q.opens && a.Decision.Verdict == anteroom.Wait {
 			d.listen(q.person, a.Decision.Ticket.ID)
 		}
+		x.noWorse(d, q.person, &a.Decision)
 		w.answered(r, x.bounded(a.Decision, d), w.now.Sub(q.at) > insideMost)
 	}
 	if pushed := d.door.TakePushes(); len(pushed) > 0 {
@@ -366,6 +376,37 @@ func (x *product) collect(node int) {
 	if d.door.Urgent() {
 		x.flush(node)
 	}
+}
+
+// updates has open streams show the places of their visitors, once a second.
+func (x *product) updates(d *doorProcess) {
+	const few = 200 // of more it would take too long
+	if len(d.streams) == 0 || len(d.streams) > few || x.w.since(x.w.now)%time.Second >= tickEvery {
+		return
+	}
+	for _, who := range x.listeners(d) {
+		dec, ok := d.door.Look(d.room(x.w.now), x.w.people[who].ticket)
+		if !ok || !dec.AheadKnown || dec.Ticket.ID != d.streams[who] {
+			continue
+		}
+		if best, again := x.noWorse(d, who, &dec); !again || dec.Ahead < best.ahead {
+			d.seen[dec.Ticket.ID] = seenPlace{dec.Ahead, dec.Ticket.Lane, x.w.now}
+		}
+	}
+}
+
+// noWorse holds what a node shows of a visitor's place to what an open stream has shown there, for as long as the visitor can stay away and
+// keep the place: no cookie says that, and it never gets worse but by a shuffle.
+func (x *product) noWorse(d *doorProcess, who int32, dec *anteroom.Decision) (best seenPlace, again bool) {
+	best, again = d.seen[dec.Ticket.ID]
+	j := x.w.judge
+	again = again && best.lane == dec.Ticket.Lane && x.w.now.Sub(best.at) < engine.MaxInterval+j.set.PlaceHold && (j.shuffled == nil || best.at > j.shuffled.from.Add(shuffleHeard))
+	if again && dec.Verdict == anteroom.Wait && dec.AheadKnown {
+		j.look(checkBooks, dec.Ahead <= best.ahead, func() string {
+			return fmt.Sprintf("visitor %d has seen %d people ahead on a stream, and sees %d now", who, best.ahead, dec.Ahead)
+		})
+	}
+	return best, again
 }
 
 // listen notes that a person has a stream, of this ticket.
@@ -873,6 +914,7 @@ func (x *product) tick(end int) {
 				d.door.Origin(w.origin.sees(node))
 			}
 			d.door.Tick(d.room(w.now))
+			x.updates(d)
 			x.collect(node)
 			x.tell(node)
 		}

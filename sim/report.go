@@ -26,6 +26,7 @@ func (w *world) result(seed uint64, took time.Duration) *Result {
 	n.Outside = share(j.wentOut, j.decisions)
 	w.stories(r)
 	j.fair(n)
+	j.saysTrue()
 	w.system.finish(n)
 	here := 0
 	for i := range w.people {

@@ -84,6 +84,17 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			})
 		}
 	},
+	// Visitors go to nodes of other data centers that are cut off, which tell later who was there.
+	"roams-nodes-cut": func(sc *sim.Scenario, rng *rand.Rand) {
+		for i := range sc.Sites {
+			sc.Sites[i].Nodes, sc.Sites[i].Share = 1, 1
+		}
+		sc.Visitors.Roams, sc.Visitors.Streams = 1, 0
+		sc.Arrivals[0].To, sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 7*time.Minute, 100, 80
+		for at := span(rng, 20*time.Second, 40*time.Second); at < 9*time.Minute; at += span(rng, 34*time.Second, 38*time.Second) {
+			sc.Faults.Cuts = append(sc.Faults.Cuts, sim.Cut{At: at, For: span(rng, 4*time.Second, 8*time.Second), What: "node", Site: siteOf(sc, rng)})
+		}
+	},
 	// Two clients share a cookie, at data centers that are cut off from each other, and those change hands meanwhile.
 	"copies": func(sc *sim.Scenario, rng *rand.Rand) {
 		sc.Visitors.Clones = 0.5
@@ -246,6 +257,14 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return sim.Death{At: at, For: span(rng, 500*time.Millisecond, 4*time.Second), What: "site", Site: siteOf(sc, rng), Forgets: true}
 		})
 	},
+	// The same, where visitors are idle for long, and their cookies older than what the room knows of them.
+	"forgets-idle": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.SessionDuration, sc.TotalActiveUsers = time.Minute, 60
+		sc.Visitors.Browsing.Mean, sc.Visitors.Think.Mean = 3*time.Minute, 25*time.Second
+		sc.Faults.Deaths = every(40*time.Second, rng, func(at time.Duration) sim.Death {
+			return sim.Death{At: at, For: span(rng, 500*time.Millisecond, 4*time.Second), What: "site", Site: siteOf(sc, rng), Forgets: true}
+		})
+	},
 	// Nodes are cut off from their data center, some for longer than a session.
 	"nodes-cut": func(sc *sim.Scenario, rng *rand.Rand) {
 		sc.Visitors.Browsing.Mean = time.Minute
@@ -272,6 +291,23 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: at, For: time.Second, Site: siteOf(sc, rng)})
 		}
 	},
+	// The rate binds, and journals stall for a moment all the time: some answers come later than others.
+	"hiccups": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.TotalActiveUsers, sc.NewUsersPerMinute = 400, 120
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 200, 200
+		for at := 10 * time.Second; at < 3*time.Minute; at += span(rng, 300*time.Millisecond, 2*time.Second) {
+			sc.Faults.Stalls = append(sc.Faults.Stalls, sim.Stall{At: at, For: span(rng, 50*time.Millisecond, 240*time.Millisecond), Site: siteOf(sc, rng)})
+		}
+	},
+	// Nodes are cut off from their data center, and another process takes its role meanwhile.
+	"nodes-cut-changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Browsing.Mean = time.Minute
+		for at := span(rng, 20*time.Second, 40*time.Second); at < 3*time.Minute; at += span(rng, 15*time.Second, 40*time.Second) {
+			cut := sim.Cut{At: at, For: span(rng, 20*time.Second, 50*time.Second), What: "node", Site: siteOf(sc, rng)}
+			sc.Faults.Cuts = append(sc.Faults.Cuts, cut)
+			sc.Faults.Handovers = append(sc.Faults.Handovers, sim.Handover{At: at + span(rng, 0, 10*time.Second), For: time.Second, Site: cut.Site})
+		}
+	},
 	// Data centers are cut off from the coordinator.
 	"sites-cut": cutSites,
 	// Nobody waits when a data center is cut off. Then many come everywhere: it lets in its own, who are far back in line
@@ -284,6 +320,16 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 		sc.Sites[2].Nodes = 4
 		sc.Visitors.Streams, sc.Visitors.LostCookies, sc.Visitors.Think.Mean = 0, 0.5, time.Second
 		sc.Faults.Cuts = []sim.Cut{cut}
+	},
+	// Data centers are cut off from the coordinator again and again, and it ends when it cannot hear one.
+	"sites-cut-crash": func(sc *sim.Scenario, rng *rand.Rand) {
+		for at := span(rng, 20*time.Second, 30*time.Second); at < 3*time.Minute; at += span(rng, 5*time.Second, 25*time.Second) {
+			cut := sim.Cut{At: at, For: span(rng, 4*time.Second, 10*time.Second), Site: siteOf(sc, rng)}
+			sc.Faults.Cuts = append(sc.Faults.Cuts, cut)
+			if rng.IntN(2) == 0 {
+				sc.Faults.Deaths = append(sc.Faults.Deaths, sim.Death{At: at + span(rng, 0, 5*time.Second), For: span(rng, 500*time.Millisecond, 3*time.Second), What: "coordinator"})
+			}
+		}
 	},
 	// A site is new to its coordinator, which ends before it has stored what it granted; the site is
 	// cut off then.

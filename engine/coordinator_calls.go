@@ -183,8 +183,9 @@ func (c *Coordinator) AdmitNow(now anteroom.Time, n int) (given int) {
 	for _, slot := range c.line.first(now, min(n, permits()), c.seed, &c.draws, answers) {
 		p := c.line.places.at(slot)
 		site := c.sites[p.site].key
-		if c.grant(site, 1) == 0 {
-			break // the store has not confirmed the next block yet
+		if c.grant(site, 1) == 0 { // the store has not confirmed the next block yet
+			c.line.putBack(slot)
+			continue
 		}
 		c.front = max(c.front, p.key)
 		c.released++

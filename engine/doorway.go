@@ -68,8 +68,9 @@ type Doorway struct {
 	turned    bool // the site has not been told that origin.Down has changed
 	news      bool // something has not been told yet
 
-	heardBy anteroom.Time // when the newest message left that the site has confirmed
+	heardBy anteroom.Time // when the newest message left that the site has confirmed; 0: none since emptied
 	empty   bool          // the site was told that nothing is here
+	emptied anteroom.Time // when it was told so last: it counts on this door to let in nobody until it hears of somebody here
 	over    bool          // the process ends, see End
 	last    uint64        // the term of the site to which the last message was said
 	spoke   anteroom.Time // the last message to the site
@@ -290,7 +291,9 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	default:
 		return m, false
 	}
-	x.empty = !x.inhabited()
+	if x.empty = !x.inhabited(); x.empty {
+		x.heardBy, x.emptied = 0, now
+	}
 	m = FromDoor{Door: x.process, Node: x.node, Empty: x.empty, Sent: now, Visits: x.takeVisits(now), Origin: x.origin}
 	if x.figured {
 		m.Figures = x.door.figures.At
@@ -489,7 +492,9 @@ func (x *Doorway) confirm(m ToDoor) {
 	}
 	x.closed.heard(e.closed)
 	x.late.heard(e.late)
-	x.silence, x.heardBy = 0, max(x.heardBy, e.sent)
+	if x.silence = 0; e.sent > x.emptied {
+		x.heardBy = max(x.heardBy, e.sent)
+	}
 	if len(x.sent.list) > 0 {
 		x.silence = x.sent.list[0].what.sent
 	}
@@ -653,7 +658,7 @@ func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
 // before is moved along. Else requests would look as if they had waited for long, or nothing would be
 // asked again until the clock is there once more.
 func (x *Doorway) ClockSet(by time.Duration) {
-	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.back, &x.silence, &x.heardBy, &x.ticked} {
+	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.back, &x.silence, &x.heardBy, &x.emptied, &x.ticked} {
 		if *at != 0 {
 			*at = at.Add(by)
 		}

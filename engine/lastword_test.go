@@ -168,3 +168,25 @@ func TestTheEndOfADoorIsNotDatedByAGuess(t *testing.T) {
 		t.Errorf("the door is over at %v, want %v", over.Sub(midnight), known.Sub(midnight))
 	}
 }
+
+// A site does not count on a door that has said that nobody is there. Cut off then, the door does not let in a visitor of another door
+// by the cookie: it shows the page, and the cookie stays.
+func TestADoorThatWasEmptyLetsNobodyInAlone(t *testing.T) {
+	t.Parallel()
+	set := hallSet
+	set.SessionDuration, set.FirstSession = time.Minute, time.Minute
+	h := newHall(t, 2, set)
+	const busy, idle = 0, 1
+	in, other := h.get(busy, h.newcomer()), h.get(idle, h.newcomer())
+	h.run(35 * time.Second)
+	cookie := h.get(busy, anteroom.Visit{Ticket: in.Ticket, NewID: h.id()}).Ticket
+	h.run(40 * time.Second)
+	h.doors[idle].Revoke(h.now, other.Ticket.ID)
+	h.run(3 * time.Second)
+	h.doors[idle].mute, h.doors[idle].deaf = true, true
+	token := h.visit(idle, anteroom.Visit{Ticket: cookie, NewID: h.id()})
+	h.run(takeOver + time.Second)
+	if d := h.answer(idle, token); d.Verdict != anteroom.Wait || d.SetCookie {
+		t.Errorf("%v %v, with a cookie: %v; the seat is held: %v", d.Verdict, d.Reason, d.SetCookie, h.desk.Site().Active() == 1)
+	}
+}

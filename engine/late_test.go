@@ -196,3 +196,35 @@ func TestAReplacedDoorHoldsUpNoSession(t *testing.T) {
 		}
 	}
 }
+
+// The answer to a first request is lost, and the door asks again: the visitor comes in later than the session began, and the seat is held
+// from then on.
+func TestASeatIsHeldFromWhenTheVisitorComesIn(t *testing.T) {
+	t.Parallel()
+	set := hallSet
+	set.FirstSession = 5 * time.Second
+	h := newHall(t, 1, set)
+	h.doors[0].deaf = true
+	token := h.visit(0, h.newcomer())
+	h.run(1500 * time.Millisecond)
+	h.doors[0].deaf = false
+	var in anteroom.Time
+	for in == 0 {
+		h.run(5 * time.Millisecond)
+		if _, ok := h.doors[0].answers[token]; ok {
+			in = h.now
+		}
+	}
+	d := h.answer(0, token)
+	if late := in.Sub(d.Ticket.AcceptedAt); d.Verdict != anteroom.Admit || late < time.Second {
+		t.Fatalf("%v, %v after the session began", d.Verdict, late)
+	}
+	h.run(in.Add(set.FirstSession).Sub(h.now))
+	if _, ok := h.desk.Site().Session(d.Ticket.ID); !ok {
+		t.Error("the seat is free before the session of the visitor's first request is over")
+	}
+	h.run(time.Second)
+	if _, ok := h.desk.Site().Session(d.Ticket.ID); ok {
+		t.Error("the seat is held for longer")
+	}
+}

@@ -240,3 +240,40 @@ func TestNoPlaceIsVoidFromTheStart(t *testing.T) {
 		}
 	}
 }
+
+// No more visitors are drawn for turns by hand than there are units. Turns that the store does not allow yet are not given. Those on whom a draw has fallen for them keep the win: they are called
+// as soon as there are units, without coming back first.
+func TestWinnersWithoutATurnByHandAreCalled(t *testing.T) {
+	t.Parallel()
+	now, site := anteroom.Time(1e15), SiteKey{Name: "a", Incarnation: 1}
+	set := open
+	set.QueueingMethod, set.QueueAll, set.Unpaced, set.TotalActiveUsers = anteroom.Random, true, true, 3
+	c := NewCoordinator(now, set, LedgerRecord{}, []byte("seed"))
+	r := Report{From: site, Seq: 1, Sent: now, Full: true}
+	for i := range 5 {
+		r.Arrivals = append(r.Arrivals, Arrival{ID: anteroom.ID{byte(i + 1)}, Key: now, Shown: true, Stream: true})
+	}
+	c.Receive(now, r)
+	rec, _ := c.Needs()
+	if given := c.AdmitNow(now, 5); given != 0 || len(c.Drawn()) != 3 {
+		t.Fatalf("%d turns without a record, %d drawn", given, len(c.Drawn()))
+	}
+	set.QueueAll = false
+	c.Configure(now, set)
+	c.Stored(now, rec)
+	turns := 0
+	for range 50 {
+		now = now.Add(100 * time.Millisecond)
+		r = Report{From: site, Epoch: 1, Seq: r.Seq + 1, Sent: now, Ask: true}
+		c.Receive(now, r)
+		c.Tick(now)
+		for _, m := range c.Take() {
+			if m.Offers != nil {
+				turns += len(m.Offers.IDs)
+			}
+		}
+	}
+	if turns != 3 {
+		t.Errorf("%d of 3 who were drawn are called", turns)
+	}
+}

@@ -88,7 +88,9 @@ func (s *Site) holdSlot(at anteroom.Time, slot uint32) bool {
 	if u := s.lanes[st.lane]; u != nil {
 		u.rates.move(from, to)
 	}
-	st.rated = at
+	if st.rated = at; st.once { // that was its one request
+		st.last = max(st.last, at.Add(-s.short()))
+	}
 	return true
 }
 

@@ -109,6 +109,9 @@ func (sc Scenario) Check() error {
 		if !names[c.Site] {
 			return bad("a cut at an unknown site %q", c.Site)
 		}
+		if !fine(c.Loses) || c.Loses > 1 || c.Slow < 0 || c.Slow > time.Minute {
+			return bad("a cut that loses a share of %v and takes %v: the share is between 0 and 1, the time at most a minute", c.Loses, c.Slow)
+		}
 		if c.What == "node" {
 			if err := sc.process("node", c.Site, c.Node); err != nil {
 				return err
@@ -149,7 +152,7 @@ func (sc Scenario) Check() error {
 		return err
 	}
 	v, f := sc.Visitors, sc.Faults
-	for _, p := range []float64{v.Streams, v.Parallel, v.Tabs, v.Reloads, v.Early, v.Sleeps, v.Freezes, v.Roams, v.Clones, v.Replays, v.Quits, v.Bare, v.Returns, v.NoCookies, v.LostCookies, f.Loss, f.Repeat, f.Reorder} {
+	for _, p := range []float64{v.Streams, v.Parallel, v.Tabs, v.Reloads, v.Early, v.Sleeps, v.Freezes, v.Roams, v.Clones, v.Replays, v.Quits, v.LogsOut, v.Drops, v.Bare, v.Returns, v.NoCookies, v.LostCookies, f.Loss, f.Repeat, f.Reorder} {
 		if !fine(p) || p > 1 {
 			return bad("a share of %v is not between 0 and 1", p)
 		}

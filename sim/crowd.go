@@ -63,6 +63,7 @@ const (
 	returns
 	freezes
 	quits
+	logsOut
 )
 
 type marks uint32
@@ -85,6 +86,7 @@ const (
 	proven                        // has come back with the ticket
 	forgetful                     // a cookie of it was lost
 	interrupted                   // has left because the origin failed
+	mayQuit                       // will give up its place, perhaps when its turn is told
 )
 
 // request is one on its way.
@@ -100,6 +102,9 @@ type request struct {
 // rateWindow is the published unit of the rate.
 const rateWindow = time.Minute
 
+// checksAgain is how often a page with a stream asks all the same, for only answers renew the cookie.
+const checksAgain = time.Minute
+
 const retryAfter = 2 * time.Second // after no answer
 
 // arrive lets the next visitor come.
@@ -112,7 +117,7 @@ func (w *world) arrive() {
 		share float64
 		habit habits
 	}{{v.Streams, streams}, {v.Parallel, parallel}, {v.Tabs, tabs}, {v.Reloads, reloads}, {v.Early, early},
-		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}, {v.Returns, returns}, {v.Freezes, freezes}, {v.Quits, quits}} {
+		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}, {v.Returns, returns}, {v.Freezes, freezes}, {v.Quits, quits}, {v.LogsOut, logsOut}} {
 		if h.share > 0 && w.crowd.Float64() < h.share {
 			p.habits |= h.habit
 		}
@@ -314,6 +319,7 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	p.marks |= shown
 	if p.habits&quits != 0 && p.habits&clone == 0 {
 		p.habits &^= quits
+		p.marks |= mayQuit
 		w.after(w.between(time.Second, time.Minute), evQuit, who, 0)
 	}
 	if p.habits&noCookies != 0 {
@@ -338,6 +344,9 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 			p.marks |= listening
 			w.judge.listens(true)
 		}
+		if drops := w.sc.Visitors.Drops; p.stream != 0 && drops > 0 && w.crowd.Float64() < drops {
+			w.after(w.between(time.Second, 20*time.Second), evDrop, who, uint32(p.gen))
+		}
 		if p.stream != 0 && w.turnedAt != 0 && w.now.Sub(w.turnedAt) < turning { // perhaps the door had not heard of it
 			w.plan(who, w.between(turning/3, turning))
 		}
@@ -358,7 +367,7 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	}
 	if p.habits&reloads != 0 && p.marks&reloading == 0 {
 		p.marks |= reloading
-		w.after(w.between(5*time.Second, 35*time.Second), evExtra, who, 0)
+		w.after(w.between(10*time.Second, 30*time.Second), evExtra, who, 0)
 	}
 	if p.habits&tabs != 0 {
 		for range 2 {
@@ -446,7 +455,7 @@ func (w *world) think(who int32) {
 
 // leave ends the visitor's story; the session, if there is one, ends by itself.
 func (w *world) leave(who int32) {
-	w.edges.logOut(w, who)
+	w.logOut(who)
 	p := &w.people[who]
 	if p.stream != 0 {
 		w.closeStream(who)
@@ -478,7 +487,7 @@ func (w *world) silence(p *person) {
 	}
 }
 
-// dropped: the node that held a person's stream is no more. The browser connects again
+// dropped: the node that held a person's stream is no more, or has ended it. The browser connects again
 // within two seconds.
 func (w *world) dropped(who int32) {
 	p := &w.people[who]
@@ -512,6 +521,10 @@ func (w *world) called(who int32) {
 		if p.habits&freezes != 0 {
 			p.habits &^= freezes
 			w.freeze(who)
+			return
+		}
+		if p.marks&mayQuit != 0 {
+			w.quit(who)
 			return
 		}
 		w.plan(who, w.between(30*time.Millisecond, 200*time.Millisecond))
@@ -571,10 +584,10 @@ func (w *world) act(e event) {
 		if p.state != waiting || p.marks&asleep != 0 || p.ticket.ID.IsZero() {
 			return
 		}
-		w.post(e.who, w.visitOf(p), false, false)
-		if p = &w.people[e.who]; e.arg == 0 && p.state == waiting && p.marks&reloading == 0 {
-			p.marks |= reloading
-			w.after(w.between(10*time.Second, 30*time.Second), evExtra, e.who, 0)
+		if e.arg == 0 && p.pending == 0 { // the page with the stream goes, and the answer says when the next time is
+			w.send(e.who, true)
+		} else if e.arg == 1 {
+			w.post(e.who, w.visitOf(p), false, false)
 		}
 	case evParts:
 		if p.state == inside && p.marks&asleep == 0 && !w.byEdge(e.who, false) {
@@ -588,7 +601,19 @@ func (w *world) act(e event) {
 		p.stream, p.node = w.now, w.nodeOf(p.site)
 		v := w.visitOf(p)
 		v.Stream = true
+		w.after(checksAgain, evCheck, e.who, uint32(p.gen))
 		w.post(e.who, v, false, true)
+	case evCheck:
+		if p.stream != 0 && p.gen == uint16(e.arg) && p.state == waiting && p.marks&asleep == 0 {
+			w.after(checksAgain, evCheck, e.who, e.arg)
+			w.post(e.who, w.visitOf(p), false, false)
+		}
+	case evDrop:
+		if p.stream != 0 && p.gen == uint16(e.arg) && p.marks&asleep == 0 {
+			w.closeStream(e.who)
+			p.expected = 0
+			w.after(w.between(10*time.Millisecond, time.Second), evStream, e.who, e.arg)
+		}
 	case evSleep:
 		switch {
 		case p.state == inside && p.marks&asleep != 0: // it fell asleep while its request was held
@@ -625,13 +650,8 @@ func (w *world) act(e event) {
 			w.plan(e.who, w.between(0, time.Second))
 		}
 	case evQuit:
-		if p.state == waiting && p.marks&asleep == 0 && !p.ticket.ID.IsZero() && !p.ticket.Accepted() {
-			if p.stream != 0 { // the page with the stream goes
-				w.closeStream(e.who)
-			}
-			v := w.visitOf(p)
-			v.Leave, v.NoJoin, v.NoClaim = true, true, true
-			w.post(e.who, v, true, false)
+		if p.state == waiting && p.marks&(asleep|mayQuit) == mayQuit && !p.ticket.ID.IsZero() && !p.ticket.Accepted() {
+			w.quit(e.who)
 		}
 	case evClone:
 		if p.state != waiting || p.ticket.ID.IsZero() {
@@ -641,6 +661,18 @@ func (w *world) act(e event) {
 	case evReplay:
 		w.replayed(e.who)
 	}
+}
+
+// quit gives up a place by the page's button.
+func (w *world) quit(who int32) {
+	p := &w.people[who]
+	p.marks &^= mayQuit
+	if p.stream != 0 { // the page with the stream goes
+		w.closeStream(who)
+	}
+	v := w.visitOf(p)
+	v.Leave, v.NoJoin, v.NoClaim = true, true, true
+	w.post(who, v, true, false)
 }
 
 // cloned lets a second client use the person's cookie, at any site. It is no visitor of its
@@ -654,8 +686,12 @@ func (w *world) cloned(of int32) {
 	w.send(who, true)
 }
 
-// copied lets a ticket be used again whose visitor has given up its place.
+// copied lets a ticket be used again, once, whose visitor has given up its place, or ended its session.
 func (w *world) copied(of int32, t anteroom.Ticket) {
+	if w.copies[t.ID] {
+		return // where it was used is known by now, and what it has become is somebody's place
+	}
+	w.copies[t.ID] = true
 	who, p := int32(len(w.people)), &w.people[of]
 	w.people = append(w.people, person{ticket: t, arrived: p.arrived, site: int16(w.crowd.IntN(len(w.sc.Sites))), habits: p.habits & (streams | clones), marks: p.marks & shared})
 	w.judge.came(who)

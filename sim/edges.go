@@ -22,7 +22,6 @@ type edges struct {
 	passes map[anteroom.ID]pass
 	valid  map[anteroom.ID]anteroom.Time // until when, at the edge whose clock is furthest behind; also of passes that no browser got
 	spent  map[anteroom.ID]bool          // of those, whose session was revoked
-	ended  map[anteroom.ID]anteroom.Time // when a session was revoked
 	seats  []heldSeat                    // that are held still, in the order in which they come free
 	ends   eventHeap                     // of valid; who indexes ids
 	ids    []anteroom.ID
@@ -39,8 +38,7 @@ func newEdges(w *world, seed uint64) *edges {
 	if held == 0 {
 		return nil
 	}
-	e := &edges{held: held, lag: rand.New(rand.NewPCG(seed, 5)), passes: map[anteroom.ID]pass{}, valid: map[anteroom.ID]anteroom.Time{}, spent: map[anteroom.ID]bool{},
-		ended: map[anteroom.ID]anteroom.Time{}}
+	e := &edges{held: held, lag: rand.New(rand.NewPCG(seed, 5)), passes: map[anteroom.ID]pass{}, valid: map[anteroom.ID]anteroom.Time{}, spent: map[anteroom.ID]bool{}}
 	for range w.sc.Sites {
 		e.behind = append(e.behind, time.Duration((2*e.lag.Float64()-1)*float64(anteroom.PassSkew)))
 	}
@@ -211,30 +209,28 @@ func (e *edges) expire(now anteroom.Time) {
 	}
 }
 
-// logsOut is the share of those who end their sessions when they leave.
-const logsOut = 0.3
+// edgeLogsOut is the share of those who end their sessions when they leave, where edges let visitors in.
+const edgeLogsOut = 0.3
 
 // logOut lets some visitors end their sessions: the origin revokes them, and an edge goes on accepting the pass. Tickets that
 // another client has are left out: it may be let in once more by a door that has yet to hear of the end. So are the tokens of a bridge,
-// for which such a door would not have a seat.
-func (e *edges) logOut(w *world, who int32) {
-	p := &w.people[who]
-	if e == nil || w.sc.Redeem > 0 || p.state != inside || p.habits&(clone|clones|replays|parallel|noCookies) != 0 || p.marks&shared != 0 || p.pending > 0 || e.lag.Float64() >= logsOut {
+// for which such a door would not have a seat. Where there are no edges, the cookie is used again later.
+func (w *world) logOut(who int32) {
+	p, e := &w.people[who], w.edges
+	if p.state != inside || p.habits&(clone|clones|replays|parallel|noCookies) != 0 || p.marks&shared != 0 || p.pending > 0 {
 		return
 	}
-	if id := p.ticket.ID; w.system.revoke(w.nodeOf(p.site), id) {
-		w.edges.ended[id] = w.now
-		w.judge.revoked(id)
+	if e == nil && p.habits&logsOut == 0 || e != nil && (w.sc.Redeem > 0 || e.lag.Float64() >= edgeLogsOut) {
+		return
 	}
-}
-
-// hears is how long a door may not have heard that a session was revoked.
-const hears = time.Second
-
-// justEnded says that a door may not know yet that a session was revoked.
-func (e *edges) justEnded(now anteroom.Time, id anteroom.ID) bool {
-	at := e.ended[id]
-	return at != 0 && now.Sub(at) < hears
+	node, t := w.nodeOf(p.site), p.ticket
+	if !w.system.revoke(node, t.ID) {
+		return
+	}
+	w.judge.revoked(t.ID, node)
+	if e == nil {
+		w.later(w.between(time.Second, 20*time.Second), func() { w.copied(who, t) })
+	}
 }
 
 // seats is how many seats the origin may see used: by sessions, and by passes of those that were revoked.
@@ -246,16 +242,24 @@ func (j *judge) seats() int {
 	return j.active + len(j.w.edges.spent)
 }
 
-// revoked ends a session.
-func (j *judge) revoked(id anteroom.ID) {
+// ending is where and when a session was revoked.
+type ending struct {
+	at   anteroom.Time
+	node int32
+}
+
+// revoked ends a session, as a node was told to.
+func (j *judge) revoked(id anteroom.ID, node int32) {
 	j.settle()
+	j.ended[id] = ending{j.w.now, node}
 	i, alive := j.sessions[id]
 	if !alive {
 		return
 	}
-	e := j.w.edges
-	if e.expire(j.w.now); e.valid[id] != 0 {
-		e.spent[id] = true // before the session ends: its seat stays used
+	if e := j.w.edges; e != nil {
+		if e.expire(j.w.now); e.valid[id] != 0 {
+			e.spent[id] = true // before the session ends: its seat stays used
+		}
 	}
 	j.book[i].last = j.w.now.Add(-j.set.SessionDuration)
 	all := j.expiry
@@ -268,6 +272,29 @@ func (j *judge) revoked(id anteroom.ID) {
 	}
 	j.settle()
 	j.level()
+}
+
+// hears is how long a door may not have heard that a session was revoked.
+const hears = time.Second
+
+// justEnded says that a door may not know yet that a session was revoked.
+func (j *judge) justEnded(id anteroom.ID) bool {
+	end, over := j.ended[id]
+	return over && j.w.now.Sub(end.at) < hears
+}
+
+// goesOn says that a request is let in within a session that was revoked: by a door that has not heard of that. One that was told to end it
+// has, unless its process has ended since, and when nothing is wrong all have.
+func (j *judge) goesOn(who int32, q *request, d *anteroom.Decision) bool {
+	end, over := j.ended[d.Ticket.ID]
+	if !over || d.Reason != anteroom.ReasonSession {
+		return false
+	}
+	knows := end.node == q.node && len(j.w.sc.Faults.Deaths) == 0 && j.w.sc.Faults.NodeLife == 0
+	j.look(checkOnce, !knows && (!j.flows() || j.justEnded(d.Ticket.ID)), func() string {
+		return fmt.Sprintf("visitor %d goes on with a session that was ended %v ago", who, j.w.now.Sub(end.at))
+	})
+	return true
 }
 
 // passed notes a request that an edge has let in. The origin sees a session, whatever the room knows. Where edges report, the session

@@ -14,6 +14,8 @@ type fault struct {
 	what string
 	site int
 	node int
+	loss float64       // of a cut that lets some messages through
+	slow time.Duration // or all of them, later
 	up   bool
 	down bool
 	lose bool
@@ -94,7 +96,7 @@ func planFaults(w *world) (planned []fault) {
 	f := w.sc.Faults
 	for _, c := range f.Cuts {
 		both := !c.Up && !c.Down
-		plan(c.At, max(c.For, time.Millisecond), fault{kind: "cut", what: c.What, site: index[c.Site], node: c.Node, up: c.Up || both, down: c.Down || both})
+		plan(c.At, max(c.For, time.Millisecond), fault{kind: "cut", what: c.What, site: index[c.Site], node: c.Node, loss: c.Loses, slow: c.Slow, up: c.Up || both, down: c.Down || both})
 	}
 	for _, d := range f.Deaths {
 		plan(d.At, max(d.For, time.Millisecond), fault{kind: "death", what: d.What, site: index[d.Site], node: d.Node, lose: d.Forgets})
@@ -168,7 +170,7 @@ func (x *product) cut(f *fault, over bool) {
 	if f.what == "node" {
 		node := int(x.w.firstOf[f.site]) + f.node
 		here, there = x.nodeEnd(node), x.siteEnd(f.site)
-		if f.up {
+		if f.up && f.loss == 0 && f.slow == 0 {
 			x.quiets(node, over)
 		}
 	}
@@ -178,6 +180,10 @@ func (x *product) cut(f *fault, over bool) {
 	}{{f.up, here, there}, {f.down, there, here}} {
 		switch path := x.net.Path(on.from, on.to); {
 		case !on.yes:
+		case f.loss+f.slow.Seconds() > 0 && over:
+			path.Loss, path.Delay = path.Loss-f.loss, path.Delay-f.slow
+		case f.loss+f.slow.Seconds() > 0:
+			path.Loss, path.Delay = path.Loss+f.loss, path.Delay+f.slow
 		case over:
 			path.Heal()
 		default:

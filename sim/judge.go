@@ -76,6 +76,7 @@ type judge struct {
 	strangers  map[anteroom.ID]bool            // tickets with a turn whose visitors have not been told them yet
 	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told, or taken
 	void       map[anteroom.ID]voided          // tickets whose places were given up or reset
+	ended      map[anteroom.ID]ending          // sessions that were revoked
 	byHand     map[anteroom.ID]anteroom.Time   // turns that the operator gave and that have not been taken
 	onHold     bool                            // nothing can be recorded
 	shuffled   *shuffled                       // the newest order by chance; nil: there was none
@@ -106,7 +107,6 @@ type session struct {
 // past is the newest session that a ticket has had.
 type past struct {
 	site int16
-	calm bool // it began while nothing was wrong
 	from anteroom.Time
 }
 
@@ -139,10 +139,10 @@ var checks = []struct{ Name, Means string }{
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
 	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or will be when told, soon after the room was opened or its limits raised, or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment; after a shuffle its order counts, in who is called and in what visitors see; a turn that the operator gave stands until its visitor comes"},
 	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; a place is kept until the moment that its visitor was told, is not shown as far better than it is if nothing but roles has changed, and never gets worse; one that was given up or reset is nobody's; at the end every unit is back"},
-	{"once", "one ticket has one session, however many clients use it and however often; requests sent at once with a used one get one place"},
+	{"once", "one ticket has one session, however many clients use it and however often; requests sent at once with a used one get one place; a session that the origin has ended goes on nowhere, but at a node that has yet to hear of it"},
 	{"stay", "a request within a session never gets the waiting page"},
 	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; thirty where the room was opened or its limits raised, for turns stand until those who were told to come later are due; longer with paced admissions, by the time that turns for the earlier free slots take; a slot is not free while a pass may still be used for it"},
-	{"agree", "the ledger's sums are right, and a door admits only sessions that its site knows"},
+	{"agree", "the ledger's sums are right; a door admits only sessions that its site knows, and no cookie says that a visitor was seen later than the site knows"},
 	{"fair", "random: every choice is uniform over all waiting visitors, however often they poll"},
 	{"told", "fifo: where nothing fails or changes and nobody leaves the queue, half of the waits of 30 s and more are within a twentieth of what was told first; where visitors wait for sessions to end, within a fifth and what chance does to so few"},
 }
@@ -173,7 +173,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, died: make([]anteroom.Time, len(w.sc.Sites)), forgot: make([]anteroom.Time, len(w.sc.Sites)), began: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, byHand: map[anteroom.ID]anteroom.Time{}, void: map[anteroom.ID]voided{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, given: map[int32]anteroom.Time{}, undated: map[anteroom.ID]bool{}, strangers: map[anteroom.ID]bool{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, next: map[anteroom.ID]successor{}, byHand: map[anteroom.ID]anteroom.Time{}, void: map[anteroom.ID]voided{}, ended: map[anteroom.ID]ending{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}
@@ -197,8 +197,13 @@ func (j *judge) look(c checkName, ok bool, say func() string) {
 // limits takes new settings.
 func (j *judge) limits(s anteroom.Settings) {
 	j.settle()
-	j.looseTill, j.looseOn = j.w.now.Add(loosens), j.flow.faults > 0
-	j.looseCap, j.looseRate = max(j.cap, s.TotalActiveUsers), max(j.rate, s.NewUsersPerMinute)
+	if s.TotalActiveUsers < j.cap || s.NewUsersPerMinute < j.rate {
+		if !j.loose() {
+			j.looseCap, j.looseRate = 0, 0
+		}
+		j.looseTill, j.looseOn = j.w.now.Add(loosens), j.flow.faults > 0
+		j.looseCap, j.looseRate = max(j.looseCap, j.cap), max(j.looseRate, j.rate)
+	}
 	before := j.set
 	if j.set = s; before.SessionDuration != 0 && opens(before, s) {
 		j.opened = j.w.now

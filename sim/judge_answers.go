@@ -41,7 +41,9 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 	j.givesUp(who, q, d)
 	switch d.Verdict {
 	case anteroom.Admit:
-		j.letIn(who, q, d)
+		if !j.goesOn(who, q, d) {
+			j.letIn(who, q, d)
+		}
 	case anteroom.Wait, anteroom.Refuse:
 		j.turnedAway(who, q, d)
 	case anteroom.Pass: // uncounted, like every request while the room is off
@@ -90,7 +92,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.capHolds()
 		return
 	}
-	apart := again && was.site != site && !(was.calm && j.flows())
+	apart := again && was.site != site && !j.flows()
 	if alive && apart {
 		// A waiting cookie of two clients: across a cut link each may enter, and each has a seat. Any other
 		// session is at its home alone.
@@ -117,8 +119,12 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	_, byHand := j.byHand[id]
 	delete(j.byHand, id)
-	j.look(checkCap, byHand || j.onHold && d.Reason == anteroom.ReasonTurn || j.shutAt == 0 || w.now.Sub(j.shutAt) < j.shuts(), func() string {
-		return fmt.Sprintf("visitor %d (%v) is let in, and the room has been shut for %v", who, d.Reason, w.now.Sub(j.shutAt))
+	given := w.now // the answer may have been long on its way
+	if now, known := w.system.roomTime(q.node); known {
+		given = given.Add(-max(0, now.Sub(d.Ticket.AcceptedAt)))
+	}
+	j.look(checkCap, byHand || j.onHold && d.Reason == anteroom.ReasonTurn || j.shutAt == 0 || given.Sub(j.shutAt) < j.shuts(), func() string {
+		return fmt.Sprintf("visitor %d (%v) is let in, and the room had been shut for %v", who, d.Reason, given.Sub(j.shutAt))
 	})
 	if o := w.origin; o != nil && j.set.Protect && j.flows() {
 		since := o.gaveUp(site)
@@ -130,7 +136,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.release(who)
 	}
 	j.takes(who)
-	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
+	j.used[id] = past{site: site, from: w.now}
 	j.taken()
 	last := w.now
 	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
@@ -238,7 +244,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if j.set.DisableSessionRenewal && w.now.Sub(was.from) >= j.set.SessionDuration {
 			alive = false
 		}
-		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !(was.calm && j.flows())
+		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !j.flows()
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
 		})

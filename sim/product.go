@@ -289,16 +289,19 @@ func (x *product) request(r uint32) {
 	x.flush(int(node))
 }
 
-// agrees holds a door to its site: whom it lets in has a session there. A guest whose session is not renewed comes in by the cookie
+// agrees holds a door to its site: whom it lets in has a session there, and the cookie says no later moment than the site has heard of, for
+// another door may have to believe it. A guest whose session is not renewed comes in by the cookie
 // while home does not answer, for home holds the seat until its end.
 func (x *product) agrees(d *doorProcess, t *anteroom.Ticket) {
 	s := x.holder(d.site)
 	if s == nil || x.w.judge.set.DisableSessionRenewal && engine.Guest(x.sites[d.site].key.Name, t) {
 		return
 	}
-	_, ok := s.desk.Site().Session(t.ID)
-	ok = ok || s.desk.Site().Hosts(t.ID)
-	x.w.judge.look(checkAgree, ok, func() string { return "a door lets in a session that its site does not know" })
+	one, ok := s.desk.Site().Session(t.ID)
+	x.w.judge.look(checkAgree, ok || s.desk.Site().Hosts(t.ID), func() string { return "a door lets in a session that its site does not know" })
+	x.w.judge.look(checkAgree, !ok || t.LastCheckIn <= one.LastSeen.Add(engine.TouchDelay), func() string { // clocks differ by less
+		return fmt.Sprintf("a cookie says that its visitor was seen %v later than the site knows", t.LastCheckIn.Sub(one.LastSeen))
+	})
 }
 
 // bounded says no to streams beyond what a node can hold, except near the front.
@@ -372,7 +375,13 @@ func (x *product) collect(node int) {
 			w.called(who)
 		}
 	}
-	d.door.TakeEnded()
+	for _, id := range d.door.TakeEnded() { // nobody waits by such a ticket any more
+		for _, who := range slices.Sorted(slices.Values(d.hearers[id])) {
+			d.hangUp(who)
+			d.door.CloseStream(d.room(w.now), id)
+			w.dropped(who)
+		}
+	}
 	if d.door.Urgent() {
 		x.flush(node)
 	}
@@ -471,7 +480,7 @@ func (x *product) reported(node int32, t anteroom.Ticket, taken func()) {
 		d.reports[held] = taken
 		x.flush(int(node))
 	case dec.Verdict == anteroom.Admit:
-		if x.w.judge.flows() && !x.w.edges.justEnded(x.w.now, t.ID) {
+		if x.w.judge.flows() && !x.w.judge.justEnded(t.ID) {
 			x.agrees(d, &dec.Ticket)
 		}
 		taken()

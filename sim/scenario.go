@@ -82,9 +82,11 @@ type Visitors struct {
 	Clones         float64 // share whose cookie is used by a second client as well
 	Replays        float64 // share that comes back with its waiting cookie after the session
 	Quits          float64 // share that gives up the place by the page's button, after which its cookie is used again
+	LogsOut        float64 // share that ends the session when it leaves, after which the cookie is used again
 	Bare           float64 // share that loads nothing but the page itself
 	Returns        float64 // share that leaves when the origin fails, and comes back when the session is over
 	NoCookies      float64 // share that keeps no cookie: each request is a new visitor
+	Drops          float64 // chance of every stream to break after some seconds; the browser opens another by itself
 	LostCookies    float64 // chance of every Set-Cookie to be lost
 }
 
@@ -104,13 +106,15 @@ type Faults struct {
 }
 
 // Cut is a link between a site and the coordinator, or between a node and its site, that carries
-// nothing.
+// nothing, or loses messages, or is slow.
 type Cut struct {
 	At, For  time.Duration
 	What     string // "" or "site": from the coordinator; "node": from its site
 	Site     string
 	Node     int
-	Up, Down bool // which direction; neither means both
+	Up, Down bool          // which direction; neither means both
+	Loses    float64       // share of the messages that are lost; 0: all, unless it is slow
+	Slow     time.Duration // how much longer messages take
 }
 
 // Death ends a process; another takes its place, and its role, after For.

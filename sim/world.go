@@ -77,6 +77,7 @@ type world struct {
 	fetched  int64                     // the stretch of the queue whose people are at hand
 	unused   anteroom.Time             // what fetch has read
 	kept     map[int32]anteroom.Ticket // waiting cookies to come back with after the session
+	copies   map[anteroom.ID]bool      // tickets that were used again, see copied
 	requests []request
 	spare    []uint32
 	ids      *rand.Rand
@@ -106,6 +107,8 @@ const (
 	evLeave                      // a person gives up
 	evExtra                      // a person's additional request: reload, tab
 	evStream                     // a person opens a stream
+	evCheck                      // a page with a stream asks where its visitor is
+	evDrop                       // a person's stream breaks, and the browser opens another
 	evParts                      // a browser loads the parts of a page
 	evSleep                      // a person's phone falls asleep; arg 1: wakes up
 	evRoam                       // a person goes on at another site
@@ -169,7 +172,7 @@ func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 		return nil, err
 	}
 	opt.Algorithm = cmp.Or(opt.Algorithm, Anteroom)
-	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{}, lanes: map[anteroom.ID]uint8{}, kept: map[int32]anteroom.Ticket{},
+	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{}, lanes: map[anteroom.ID]uint8{}, kept: map[int32]anteroom.Ticket{}, copies: map[anteroom.ID]bool{},
 		ids:    rand.New(rand.NewPCG(seed, 1)),
 		crowd:  rand.New(rand.NewPCG(seed, 2)),
 		chance: rand.New(rand.NewPCG(seed, 3)),

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/anteroom/anteroom/sim"
 )
 
 // TestListFits: every mutant of the list fits the code, and there are enough.
@@ -84,5 +87,16 @@ func TestParseWorlds(t *testing.T) {
 		if _, err := parseWorlds(bad); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
+	}
+}
+
+// TestJudge: a world that cannot be run is an error that names it, and not one in which every check held.
+func TestJudge(t *testing.T) {
+	small["impossible"] = func(sc *sim.Scenario, _ *rand.Rand) { sc.Visitors.Tabs = 2 }
+	defer delete(small, "impossible")
+	var out strings.Builder
+	err := judge(t.Context(), &out, []worldID{{"impossible", 1}}, false)
+	if err == nil || !strings.Contains(err.Error(), `"impossible 1"`) || !strings.Contains(err.Error(), "a share of 2") || out.Len() > 0 {
+		t.Errorf("says %q, and fails with: %v", out.String(), err)
 	}
 }

@@ -214,7 +214,7 @@ func TestEveryMemberOfAScenarioHasAKey(t *testing.T) {
 	}
 	walk(reflect.ValueOf(sc), "")
 	// Members that follow from a room's events and controls, which a plan has none of, and what only worlds of sim/mutants have.
-	made := []string{"Acts", "Quits", "RenewalEnded", "Prequeueing", "OriginDown", "InfiniteQueue", "Draining", "ResetAt", "Redeem", "Ahead", "Lanes"}
+	made := []string{"Acts", "Quits", "LogsOut", "Drops", "Loses", "Slow", "RenewalEnded", "Prequeueing", "OriginDown", "InfiniteQueue", "Draining", "ResetAt", "Redeem", "Ahead", "Lanes"}
 	for path, set := range seen {
 		if slices.Contains(made, path[strings.LastIndexByte(path, '.')+1:]) {
 			continue

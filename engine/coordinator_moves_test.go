@@ -78,6 +78,29 @@ func TestNoTurnBeforeTheAnswer(t *testing.T) {
 	}
 }
 
+// A turn that was on its way when a limit was set to 0 counts if the limit is raised before it is taken, and lets nobody in otherwise.
+func TestTurnOnItsWayWhenALimitIsSetToZero(t *testing.T) {
+	for name, raised := range map[string]bool{"raised again": true, "not raised": false} {
+		now, set := midnight, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60}
+		s := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, set)
+		s.Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}, Sites: 1})
+		ticket := anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now, Next: now.Add(2 * time.Second)}
+		s.Polls(now, []Poll{{ID: ticket.ID, Key: now, Due: ticket.Next}})
+		none := set
+		none.TotalActiveUsers = 0
+		s.Configure(now, none)
+		s.ReceiveOffers(now, Offers{Epoch: 1, Granted: Units{1, 1}, At: ticket.Next, IDs: []anteroom.ID{ticket.ID}})
+		if now = ticket.Next; raised {
+			s.Configure(now, set)
+		}
+		s.Visit(now, anteroom.Visit{Ticket: ticket})
+		s.Tick(now)
+		if entered := s.Active() == 1; entered != raised {
+			t.Errorf("%s: entered is %v", name, entered)
+		}
+	}
+}
+
 // A door that answers alone has brought a ticket once more that another site knows to be used. It has no place here then, and no turn.
 func TestAUsedTicketHasNoPlace(t *testing.T) {
 	now := midnight

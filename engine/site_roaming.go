@@ -142,9 +142,12 @@ func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint6
 	return s.newcomer(now, v, place, anteroom.ReasonSessionOver)
 }
 
-// mayClaim says that a ticket here may take its turn: it is known to be nowhere else, or
-// nobody can tell.
+// mayClaim says that a ticket here may take its turn: no limit has been set to 0 while the turn was on its way, and the ticket is
+// known to be nowhere else, or nobody can tell.
 func (s *Site) mayClaim(slot uint32) bool {
+	if s.closed() && !s.offers[slot].byHand {
+		return false
+	}
 	return s.here.at(slot).flags&hereUnasked == 0 || s.mode == Cut || !s.roaming()
 }
 

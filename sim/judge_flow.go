@@ -42,7 +42,7 @@ func (j *judge) level() {
 		j.idleSince = append(j.idleSince, j.w.now)
 	}
 	j.idleSince = j.idleSince[:want]
-	want = min(j.slotsBeside(j.w.edges.holds()), j.listeners)
+	want = min(j.slotsBeside(j.w.edges.holds()+len(j.byHand)), j.listeners)
 	for len(j.freeSince) < want {
 		j.freeSince = append(j.freeSince, freeSlot{j.w.now, len(j.freeSince)})
 	}

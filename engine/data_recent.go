@@ -15,7 +15,7 @@ type recentItem[T any] struct {
 	until anteroom.Time
 }
 
-// recentMark is when an item was to be forgotten as it was put; it may have been put again.
+// recentMark is when an item was to be forgotten as it was put first, or looked at last; it may have been put again since.
 type recentMark struct {
 	id    anteroom.ID
 	until anteroom.Time
@@ -32,8 +32,10 @@ func (r *recent[T]) get(id anteroom.ID) (T, bool) {
 
 // put remembers the value; the untils of one recent must not descend.
 func (r *recent[T]) put(id anteroom.ID, value T, until anteroom.Time) {
+	if _, again := r.items[id]; !again {
+		r.order = append(r.order, recentMark{id, until})
+	}
 	r.items[id] = recentItem[T]{value, until}
-	r.order = append(r.order, recentMark{id, until})
 	for len(r.items) > r.most || len(r.order) > 2*r.most {
 		r.pop()
 	}
@@ -54,7 +56,11 @@ func (r *recent[T]) forget(now anteroom.Time) {
 func (r *recent[T]) pop() {
 	m := r.order[0]
 	r.order = r.order[1:]
-	if it, ok := r.items[m.id]; ok && it.until == m.until {
+	switch it, ok := r.items[m.id]; {
+	case !ok:
+	case it.until > m.until:
+		r.order = append(r.order, recentMark{m.id, it.until})
+	default:
 		delete(r.items, m.id)
 	}
 }

@@ -45,8 +45,8 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			c.send(now, s) // a site takes no turns of a coordinator whose State it has not heard
 		}
 	}
-	c.pace = min(c.burst(), c.pace+c.ratePerSecond()*now.Sub(c.paceAt).Seconds())
-	c.paceAt = now
+	c.pace = min(c.burst(), c.pace+c.ratePerSecond()*now.Sub(c.paceAt).Seconds()+float64(c.line.unused))
+	c.paceAt, c.line.unused = now, 0
 	plenty := c.alive <= 1 || c.plenty()
 	if c.mode == Queue && !c.closed() && now >= c.quiet && c.overlooks(now) && (plenty || c.letters.may(now)) {
 		away := min(setAside(float64(c.settings.NewUsersPerMinute)), setAside(c.forecast.lastMinute())+int(min(c.permits(), 1<<20)))
@@ -84,7 +84,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			}
 			c.front = max(c.front, p.key)
 			c.released++
-			turn := givenTurn{at: at, ahead: early}
+			turn := givenTurn{at: at, ahead: early, paced: paced}
 			if p.flags&flagStream == 0 {
 				turn.at = max(at, c.line.moment(p.due))
 			}

@@ -61,6 +61,7 @@ type line struct {
 	looks  int           // how many who are away next may still pass over, see maxLooks
 
 	offers   map[uint32]givenTurn // by slot
+	unused   int                  // paced turns that nobody has taken, lately
 	counts   [4]int               // by state
 	streams  int
 	nearing  nearingHeap // FIFO: parked tickets by their next check-in
@@ -695,6 +696,7 @@ func (l *line) front(slot uint32) bool {
 type givenTurn struct {
 	at    anteroom.Time
 	ahead bool
+	paced bool
 	// doubted: its site has told everything since, so that something was lost between: the turn perhaps, or that it was not taken.
 	doubted bool
 }
@@ -720,9 +722,18 @@ func (l *line) offer(slot uint32, turn givenTurn) {
 	l.offers[slot] = turn
 }
 
+// withdraw ends a turn that nobody has taken. Another takes its place in the pace, or a ticket that two clients use at two sites, and
+// whose turns never come where it was seen last, would hold everybody up.
+func (l *line) withdraw(slot uint32) {
+	if l.offers[slot].paced {
+		l.unused++
+	}
+	delete(l.offers, slot)
+}
+
 // back returns an offered ticket: in order again, or dormant until it checks in.
 func (l *line) back(slot uint32, asleep bool) {
-	delete(l.offers, slot)
+	l.withdraw(slot)
 	if asleep {
 		l.setState(slot, dormant)
 		l.left++
@@ -742,7 +753,7 @@ func (l *line) missed(slot uint32, now anteroom.Time) {
 		return
 	}
 	p.flags |= flagMissed | (p.flags&flagMissed)*(flagAgain/flagMissed)
-	delete(l.offers, slot)
+	l.withdraw(slot)
 	p.due = l.tick(now.Add(Grace))
 	l.setState(slot, parked)
 	heap.Push(&l.nearing, nearing{due: p.due, slot: slot})

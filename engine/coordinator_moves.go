@@ -214,7 +214,7 @@ func (l *line) moveTo(slot uint32, site uint16, now anteroom.Time) {
 		p.flags &^= flagStream
 		l.streams--
 	}
-	delete(l.offers, slot)
+	l.withdraw(slot)
 	if p.state != dormant {
 		l.setState(slot, parked)
 	}

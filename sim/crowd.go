@@ -102,8 +102,11 @@ type request struct {
 // rateWindow is the published unit of the rate.
 const rateWindow = time.Minute
 
-// checksAgain is how often a page with a stream asks all the same, for only answers renew the cookie.
-const checksAgain = time.Minute
+// checksAgain is when a page with a stream asks all the same, for only answers renew the cookie: halfway to the moment until which the place
+// is kept.
+func (w *world) checksAgain(p *person) time.Duration {
+	return min(2*time.Minute, (p.ticket.Refresh+w.judge.set.PlaceHold)/2)
+}
 
 const retryAfter = 2 * time.Second // after no answer
 
@@ -601,11 +604,11 @@ func (w *world) act(e event) {
 		p.stream, p.node = w.now, w.nodeOf(p.site)
 		v := w.visitOf(p)
 		v.Stream = true
-		w.after(checksAgain, evCheck, e.who, uint32(p.gen))
+		w.after(w.checksAgain(p), evCheck, e.who, uint32(p.gen))
 		w.post(e.who, v, false, true)
 	case evCheck:
 		if p.stream != 0 && p.gen == uint16(e.arg) && p.state == waiting && p.marks&asleep == 0 {
-			w.after(checksAgain, evCheck, e.who, e.arg)
+			w.after(w.checksAgain(p), evCheck, e.who, e.arg)
 			w.post(e.who, w.visitOf(p), false, false)
 		}
 	case evDrop:

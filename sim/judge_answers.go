@@ -236,6 +236,10 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if p.habits&(clone|clones) != 0 && was.site != w.nodes[q.node].site && w.now.Sub(was.from) < time.Second {
 			alive = false
 		}
+		// Doors believe a waiting cookie of somebody far back in line, also when the other client has entered elsewhere.
+		if far := d.Reason == anteroom.ReasonWaiting && d.Ahead > 20; p.habits&(clone|clones) != 0 && far && !q.visit.Ticket.Accepted() {
+			alive = false
+		}
 		// A site that has lost its memory since cannot tell the one where the other client waits.
 		if p.habits&(clone|clones) != 0 && was.site != w.nodes[q.node].site && j.forgot[was.site] >= was.from {
 			alive = false

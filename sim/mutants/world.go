@@ -96,6 +96,12 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			sc.Faults.Cuts = append(sc.Faults.Cuts, sim.Cut{At: at, For: span(rng, 4*time.Second, 8*time.Second), What: "node", Site: siteOf(sc, rng)})
 		}
 	},
+	// Two clients share a cookie, at two data centers, in a room where turns follow each other at some distance.
+	"shared": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.TotalActiveUsers, sc.NewUsersPerMinute, sc.Unpaced = 400, 21, false
+		sc.Visitors.Clones, sc.Visitors.Streams = 0.2, 0.2
+		sc.Arrivals[0].PerMinute, sc.Arrivals[0].ToPerMinute = 40, 40
+	},
 	// Two clients share a cookie, at data centers that are cut off from each other, and those change hands meanwhile.
 	"copies": func(sc *sim.Scenario, rng *rand.Rand) {
 		sc.Visitors.Clones = 0.5

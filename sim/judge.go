@@ -107,6 +107,7 @@ type session struct {
 // past is the newest session that a ticket has had.
 type past struct {
 	site int16
+	calm bool // it began while nothing was wrong
 	from anteroom.Time
 }
 

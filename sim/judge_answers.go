@@ -92,7 +92,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.capHolds()
 		return
 	}
-	apart := again && was.site != site && !j.flows()
+	apart := again && was.site != site && !(was.calm && j.flows())
 	if alive && apart {
 		// A waiting cookie of two clients: across a cut link each may enter, and each has a seat. Any other
 		// session is at its home alone.
@@ -136,7 +136,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.release(who)
 	}
 	j.takes(who)
-	j.used[id] = past{site: site, from: w.now}
+	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	j.taken()
 	last := w.now
 	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
@@ -248,7 +248,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if j.set.DisableSessionRenewal && w.now.Sub(was.from) >= j.set.SessionDuration {
 			alive = false
 		}
-		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !j.flows()
+		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !(was.calm && j.flows())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
 		})

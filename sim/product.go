@@ -299,7 +299,7 @@ func (x *product) agrees(d *doorProcess, t *anteroom.Ticket) {
 	}
 	one, ok := s.desk.Site().Session(t.ID)
 	x.w.judge.look(checkAgree, ok || s.desk.Site().Hosts(t.ID), func() string { return "a door lets in a session that its site does not know" })
-	x.w.judge.look(checkAgree, !ok || t.LastCheckIn <= one.LastSeen.Add(engine.TouchDelay), func() string { // clocks differ by less
+	x.w.judge.look(checkAgree, !ok || t.LastCheckIn <= one.LastSeen.Add(2*engine.TouchDelay), func() string { // two clocks, each off by less than half of that
 		return fmt.Sprintf("a cookie says that its visitor was seen %v later than the site knows", t.LastCheckIn.Sub(one.LastSeen))
 	})
 }

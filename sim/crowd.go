@@ -103,9 +103,9 @@ type request struct {
 const rateWindow = time.Minute
 
 // checksAgain is when a page with a stream asks all the same, for only answers renew the cookie: halfway to the moment until which the place
-// is kept.
+// is kept, and each minute.
 func (w *world) checksAgain(p *person) time.Duration {
-	return min(2*time.Minute, (p.ticket.Refresh+w.judge.set.PlaceHold)/2)
+	return min(2*time.Minute, p.ticket.Refresh+w.judge.set.PlaceHold) / 2
 }
 
 const retryAfter = 2 * time.Second // after no answer

@@ -409,7 +409,7 @@ func (x *product) updates(d *doorProcess) {
 func (x *product) noWorse(d *doorProcess, who int32, dec *anteroom.Decision) (best seenPlace, again bool) {
 	best, again = d.seen[dec.Ticket.ID]
 	j := x.w.judge
-	again = again && best.lane == dec.Ticket.Lane && x.w.now.Sub(best.at) < engine.MaxInterval+j.set.PlaceHold && (j.shuffled == nil || best.at > j.shuffled.from.Add(shuffleHeard))
+	again = again && best.lane == dec.Ticket.Lane && x.w.now.Sub(best.at) < engine.MaxInterval+j.set.PlaceHold-time.Second && (j.shuffled == nil || best.at > j.shuffled.from.Add(shuffleHeard))
 	if again && dec.Verdict == anteroom.Wait && dec.AheadKnown {
 		j.look(checkBooks, dec.Ahead <= best.ahead, func() string {
 			return fmt.Sprintf("visitor %d has seen %d people ahead on a stream, and sees %d now", who, best.ahead, dec.Ahead)

@@ -50,7 +50,7 @@ func (x *Doorway) looked(now anteroom.Time, d *anteroom.Decision) {
 		x.told, x.toldOf = newRecent[uint32](maxTold), shuffled
 	}
 	x.neverWorse(d)
-	if best, ok := x.told.get(d.Ticket.ID); d.AheadKnown && (!ok || int(best) > d.Ahead) {
+	if d.AheadKnown {
 		x.told.put(d.Ticket.ID, uint32(d.Ahead), now.Add(MaxInterval+x.door.settings.PlaceHold))
 	}
 }

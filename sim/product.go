@@ -142,11 +142,11 @@ type doorProcess struct {
 	seen     map[anteroom.ID]seenPlace
 }
 
-// seenPlace is the best place that an open stream has shown at a node.
+// seenPlace is the place that an open stream has shown last at a node.
 type seenPlace struct {
 	ahead int
 	lane  uint8
-	at    anteroom.Time // when it was shown first
+	at    anteroom.Time // when it was shown last
 }
 
 func newProduct(w *world, seed uint64) *product {
@@ -398,16 +398,15 @@ func (x *product) updates(d *doorProcess) {
 		if !ok || !dec.AheadKnown || dec.Ticket.ID != d.streams[who] {
 			continue
 		}
-		if best, again := x.noWorse(d, who, &dec); !again || dec.Ahead < best.ahead {
-			d.seen[dec.Ticket.ID] = seenPlace{dec.Ahead, dec.Ticket.Lane, x.w.now}
-		}
+		x.noWorse(d, who, &dec)
+		d.seen[dec.Ticket.ID] = seenPlace{dec.Ahead, dec.Ticket.Lane, x.w.now}
 	}
 }
 
 // noWorse holds what a node shows of a visitor's place to what an open stream has shown there, for as long as the visitor can stay away and
 // keep the place: no cookie says that, and it never gets worse but by a shuffle.
-func (x *product) noWorse(d *doorProcess, who int32, dec *anteroom.Decision) (best seenPlace, again bool) {
-	best, again = d.seen[dec.Ticket.ID]
+func (x *product) noWorse(d *doorProcess, who int32, dec *anteroom.Decision) {
+	best, again := d.seen[dec.Ticket.ID]
 	j := x.w.judge
 	again = again && best.lane == dec.Ticket.Lane && x.w.now.Sub(best.at) < engine.MaxInterval+j.set.PlaceHold-time.Second && (j.shuffled == nil || best.at > j.shuffled.from.Add(shuffleHeard))
 	if again && dec.Verdict == anteroom.Wait && dec.AheadKnown {
@@ -415,7 +414,6 @@ func (x *product) noWorse(d *doorProcess, who int32, dec *anteroom.Decision) (be
 			return fmt.Sprintf("visitor %d has seen %d people ahead on a stream, and sees %d now", who, best.ahead, dec.Ahead)
 		})
 	}
-	return best, again
 }
 
 // listen notes that a person has a stream, of this ticket.

@@ -68,8 +68,8 @@ type Ticket struct {
 	Arrival Time  // order key: the moment of the first request
 	Lane    uint8 // priority of the lane, or LaneBack; 0 is the ordinary lane
 
-	// LastCheckIn is the last counted attempt while waiting, or the request that
-	// renewed the cookie after admission.
+	// LastCheckIn is how old what the ticket says is. While waiting: the last counted attempt, or earlier if less was known then of the
+	// line (see [Ticket.Counted]); after admission: the request that renewed the cookie.
 	LastCheckIn Time
 	// Next is the earliest moment at which a check-in counts again. A waiting ticket
 	// opens until Next plus the room's place hold. Zero once accepted.
@@ -92,6 +92,14 @@ type Ticket struct {
 	// Home names the site that holds the session of an accepted ticket; zero in cookies of
 	// earlier releases. A cookie has room for one of Told and Home.
 	Home uint32
+}
+
+// Counted is the moment of the last counted attempt of a ticket that waits, and otherwise LastCheckIn.
+func (t *Ticket) Counted() Time {
+	if t.Next != 0 && t.Refresh != 0 {
+		return t.Next.Add(-t.Refresh)
+	}
+	return t.LastCheckIn
 }
 
 // Accepted reports whether the ticket was admitted.

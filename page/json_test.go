@@ -217,3 +217,16 @@ func BenchmarkStatus(b *testing.B) {
 		buf = AppendStatus(buf[:0], &v)
 	}
 }
+
+// A cookie may be as old as what its maker knew of the line: the visitor is told the interval from the answer on all the same.
+func TestIntervalOfACookieThatKnewLess(t *testing.T) {
+	at := anteroom.Time(1_800_000_000_000_000)
+	v := View{Now: at.Std(), Decision: anteroom.Decision{Verdict: anteroom.Wait, At: at, Refresh: 20 * time.Second,
+		Ticket: anteroom.Ticket{ID: anteroom.ID{1}, LastCheckIn: at.Add(-30 * time.Second), Next: at.Add(20 * time.Second), Refresh: 20 * time.Second}}}
+	if got := intervalSeconds(&v.Decision); got != 20 {
+		t.Errorf("the interval is %d s", got)
+	}
+	if got := v.updated(); !got.Equal(at.Std()) {
+		t.Errorf("updated %v before the answer", at.Std().Sub(got))
+	}
+}

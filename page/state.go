@@ -81,7 +81,7 @@ func (v *View) at(t anteroom.Time) time.Time {
 // updated is the last counted attempt; an early check-in does not move it. It is rounded up, so
 // that the next attempt is not early for a client that adds the interval to what it reads.
 func (v *View) updated() time.Time {
-	t := v.Decision.Ticket.LastCheckIn
+	t := v.Decision.Ticket.Counted()
 	if t == 0 {
 		t = v.Decision.At
 	}
@@ -95,8 +95,8 @@ func intervalSeconds(d *anteroom.Decision) int {
 	if d.Verdict == anteroom.Refuse {
 		return 0
 	}
-	if t := &d.Ticket; d.Refresh > 0 && stateOf(d) != soldOut && t.LastCheckIn != 0 && t.Next > t.LastCheckIn {
-		return int((t.Next.Sub(t.LastCheckIn) + time.Second - 1) / time.Second)
+	if t := &d.Ticket; d.Refresh > 0 && stateOf(d) != soldOut && t.Counted() != 0 && t.Next > t.Counted() {
+		return int((t.Next.Sub(t.Counted()) + time.Second - 1) / time.Second)
 	}
 	return refreshSeconds(d)
 }

@@ -213,13 +213,15 @@ func (s *Site) apart(now anteroom.Time) bool {
 	return s.apartAt != 0 && now.Sub(s.apartAt) < cutAfter
 }
 
-// heldAway says that a session which is over by what was heard may go on at another site: at one that
-// cannot be heard, or for a request that was let in just before its process ended, and which nobody has told
-// of. Such a request came within sureFor of one that was told.
+// heldAway says that a session which is over by what was heard may go on at another site: this one and that one did not hear each other
+// for a while, and nobody tells of requests that were let in there if the process has ended since. Such a request came within sureFor of
+// one that was told, or until they heard each other again, and within a session duration.
 func (s *Site) heldAway(now anteroom.Time, slot uint32) bool {
 	st, d := s.seats.at(slot), s.settings.SessionDuration
 	if st.away == 0 || s.settings.DisableSessionRenewal {
 		return false
 	}
-	return s.apart(now) && now < st.away.Add(2*d) || s.apartAt >= st.away && now < st.away.Add(d+sureFor(d)+awayDelay)
+	s.apart(now)
+	last := max(st.away.Add(sureFor(d)), s.apartAt)
+	return s.apartAt >= st.away && now < min(st.away.Add(2*d), last.Add(d+awayDelay))
 }

@@ -442,8 +442,8 @@ func TestADoorAloneLetsNoStrangerIn(t *testing.T) {
 	}
 }
 
-// When a site that could not hear others hears them again, they have perhaps let guests in meanwhile, and
-// tell of them in a moment.
+// When a site that could not hear others hears them again, they have perhaps let guests in until then, and tell of them in a moment, unless
+// their process has ended since: then nobody does.
 func TestTheEndOfACutIsNoticed(t *testing.T) {
 	t.Parallel()
 	id, now, set := anteroom.ID{1}, midnight, anteroom.Settings{TotalActiveUsers: 2, NewUsersPerMinute: 60, SessionDuration: time.Minute}
@@ -466,7 +466,12 @@ func TestTheEndOfACutIsNoticed(t *testing.T) {
 	if _, here := s.Session(id); !here {
 		t.Error("the session is over before the guests of the cut were told")
 	}
-	pass(over.Add(sureFor(set.SessionDuration)+time.Second), false)
+	last := midnight.Add(2 * set.SessionDuration) // of a guest who was let in just before
+	pass(last.Add(-time.Second), false)
+	if _, here := s.Session(id); !here {
+		t.Error("the session is over before that of a guest of whom nobody has told")
+	}
+	pass(last.Add(time.Second), false)
 	if _, here := s.Session(id); here {
 		t.Error("the session goes on although nobody has told of the guest")
 	}

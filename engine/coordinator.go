@@ -116,7 +116,6 @@ type siteView struct {
 	coming   Units           // likewise, see Report
 	ahead    time.Duration   // of its clock, by the last report
 	began    anteroom.Time   // when its process was heard first; see awaits
-	untold   anteroom.Time   // until then guests may be inside whom a process before it let in while it was not heard
 	gathered bool            // its doors have told it who is here
 	timed    bool            // has heard this coordinator, and so knows the time
 	parts    uint32          // of a full report, taken so far
@@ -384,9 +383,6 @@ func (s *siteView) follows(r Report) bool {
 // journal, which nobody but the new one can write, lets nobody in.
 func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
 	s := c.sites[i]
-	if s.term != 0 && now.Sub(s.heard) >= DeadAfter {
-		s.untold = now.Add(c.settings.SessionDuration)
-	}
 	s.lostFor = max(0, min(s.adoptedFor(), c.settings.SessionDuration-2*doorDead))
 	s.term, s.seq, s.sent, s.since, s.honors = r.Term, 0, 0, 0, 0
 	s.told, s.trip, s.began, s.gathered = false, 0, now, false
@@ -666,7 +662,7 @@ func (c *Coordinator) bareSilent(now anteroom.Time) {
 // replaced before it was heard again, so silence goes on until their sessions must be over.
 func (c *Coordinator) noticeSilence(now anteroom.Time) {
 	silent := slices.ContainsFunc(c.sites, func(s *siteView) bool {
-		return s.lostAt == 0 && (now.Sub(s.heard) >= DeadAfter || now < s.untold || s.term != 0 && now.Sub(s.began) < time.Second)
+		return s.lostAt == 0 && (now.Sub(s.heard) >= DeadAfter || s.term != 0 && now.Sub(s.began) < time.Second)
 	})
 	if silent != c.silent {
 		c.silent = silent
